@@ -31,3 +31,7 @@ class ScenarioError(HarnessError):
 
 class ToolError(HarnessError):
     """A tool refuses or fails: its text is what the model is told, as a TOOL_RESULT ERROR."""
+
+
+class SessionError(HarnessError):
+    """A session's file can't be read or written."""

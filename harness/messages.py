@@ -29,7 +29,7 @@ class Message:
             object.__setattr__(self, "content", cleaned)
 
     def encoded(self) -> bytes:
-        """This message as it stands in the request's body: compact JSON, raw UTF-8."""
+        """The message as it stands in the request's body: compact JSON, raw UTF-8."""
         item = {"role": self.role, "content": self.content}
         return json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -47,3 +47,16 @@ def user(content: str) -> Message:
 def assistant(content: str) -> Message:
     """What the model wrote, and what it will be told that it wrote."""
     return Message("assistant", content)
+
+
+def count_lines(text: str) -> int:
+    """How many lines a text has; a last one without a newline counts, and an empty text has none."""
+    return text.count("\n") + (text != "" and not text.endswith("\n"))
+
+
+def joined(first: Message, second: Message) -> Message:
+    """Two messages of one role as one: several servers refuse roles that do not take turns.
+
+    (vllm-project/vllm#6862: the templates of Mistral and Gemma answer such an array with an error.)
+    """
+    return Message(first.role, f"{first.content}\n\n{second.content}")

@@ -1,0 +1,227 @@
+"""The command line: one click group. Whatever is heavy is imported inside the command that needs it."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.console import Console, use_utf8, wants_color
+from harness.errors import HarnessError, SettingsError
+from harness.lessons import COURSE, all_lessons, find_lesson, previous_lesson
+
+if TYPE_CHECKING:
+    from harness.scenario import Scenario
+    from harness.tape import Tape
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=CONTEXT)
+@click.option("--color/--no-color", default=None, help="Colours; else NO_COLOR, FORCE_COLOR, the terminal.")
+@click.version_option(package_name="agent-harness-workshop")
+@click.pass_context
+def harness(context: click.Context, color: bool | None) -> None:
+    """Understand agent harnesses: small programs that grow from a chat loop into a coding agent.
+
+    Start with: harness lesson 1
+    """
+    context.obj = color
+
+
+@harness.command()
+@click.argument("number", type=int)
+@click.option("--workspace", type=click.Path(path_type=Path), help="The folder to work in, as it is.")
+@click.option("--base-url", help="An OpenAI-compatible endpoint, such as http://localhost:11434/v1.")
+@click.option("--model", help="The model's name at that endpoint.")
+@click.option("--live/--replay", default=None, help="A model, or the tape; default: live with LLM_API_KEY.")
+@click.option("--cassette", type=click.Path(path_type=Path), help="Play this tape, not the lesson's own.")
+@click.option("--step", is_flag=True, help="Wait for Enter before each turn of the tape.")
+@click.option("--wire", is_flag=True, help="Show what each request adds to the array, and the raw reply.")
+@click.pass_obj
+def lesson(
+    color: bool | None,
+    number: int,
+    workspace: Path | None,
+    base_url: str | None,
+    model: str | None,
+    live: bool | None,
+    cassette: Path | None,
+    step: bool,
+    wire: bool,
+) -> None:
+    """Run lesson NUMBER: its tape, or with a key or --live a real model."""
+    chosen = find_lesson(number)
+    console = Console(color=color)
+    console.heading(f"Lesson {chosen.number}: {chosen.title}")
+
+    from harness import runner
+    from harness.settings import live_by_default, load_settings
+
+    if live is None:
+        live = cassette is None and (base_url is not None or live_by_default(dotenv=COURSE / ".env"))
+    if live:
+        if cassette is not None or step:
+            raise SettingsError("--cassette and --step are for playing a tape; leave --live out")
+        settings = load_settings(base_url, model, dotenv=COURSE / ".env")
+        console.note(f"{settings.model} at {settings.base_url}; Ctrl+D leaves")
+        runner.live(chosen, console, settings, workspace=workspace, wire=wire)
+    else:
+
+        def screen(scenario: "Scenario", tape: "Tape") -> Console:
+            console.note(scenario.shows)
+            console.note(f"(a tape, no network; the model on it: {tape.model}, {tape.when})")
+            return Console(scenario.turns, answers=scenario.answers, color=color, step=step)
+
+        runner.play(chosen, screen, tape=cassette, workspace=workspace, wire=wire)
+
+
+@harness.command("list")
+def list_() -> None:
+    """The lessons, and what each adds."""
+    for one in all_lessons():
+        click.echo(f"{one.number:3}  {one.title:20} {one.adds}")
+
+
+@harness.command()
+@click.argument("number", type=int, required=False)
+@click.option("--against", type=int, help="The lesson to compare with; default: the one before.")
+@click.option("--stat", is_flag=True, help="One line a lesson instead of the lines themselves.")
+@click.pass_obj
+def diff(color: bool | None, number: int | None, against: int | None, stat: bool) -> None:
+    """The lines by which lesson NUMBER differs from the one before: its patch."""
+    from workshop import diff as differ
+
+    if stat:
+        lines = differ.stat([find_lesson(number)] if number else all_lessons())
+    elif number is None:
+        raise click.UsageError("which lesson? harness diff 3, or harness diff --stat")
+    else:
+        newer = find_lesson(number)
+        older = find_lesson(against) if against is not None else previous_lesson(newer)
+        lines = differ.diff(older, newer, color=wants_color(color, sys.stdout))
+    click.echo("\n".join(lines), color=True)
+
+
+@harness.command()
+@click.pass_obj
+def matrix(color: bool | None) -> None:
+    """Behaviour by lesson, from a real run: what each lesson can do, and fails to do."""
+    from workshop.matrix import grid_lines, run_matrix
+
+    for line in grid_lines(run_matrix(), color=wants_color(color, sys.stdout)):
+        click.echo(line, color=True)
+
+
+@harness.command()
+@click.argument("number", type=int)
+@click.option("--base-url", help="An OpenAI-compatible endpoint.")
+@click.option("--model", help="The model's name at that endpoint.")
+@click.option("--to", "folder", type=click.Path(path_type=Path), default="recordings", show_default=True)
+@click.pass_obj
+def record(color: bool | None, number: int, base_url: str | None, model: str | None, folder: Path) -> None:
+    """Record a tape of lesson NUMBER from your own model, into a folder of your own."""
+    from datetime import date
+
+    from harness import runner
+    from harness.settings import load_settings
+
+    chosen = find_lesson(number)
+    settings = load_settings(base_url, model, dotenv=COURSE / ".env")
+    tape = folder / f"lesson_{number:02}.yaml"
+
+    def screen(scenario: "Scenario") -> Console:
+        return Console(scenario.turns, answers=scenario.answers, color=color)
+
+    runner.record(chosen, tape, settings, when=str(date.today()), console=screen)
+    Console(color=color).note(f"written: {tape}. Play it: harness lesson {number} --cassette {tape}")
+
+
+@harness.command()
+@click.argument("number", type=int)
+def carry(number: int) -> None:
+    """Merge an uncommitted fix of lesson NUMBER's agent forward into every later lesson."""
+    from workshop.carry import carry as carry_forward
+
+    for line in carry_forward(number):
+        click.echo(line)
+
+
+@harness.command()
+@click.option("--check", is_flag=True, help="Change nothing; fail if anything is out of date.")
+def pages(check: bool) -> None:
+    """Write the generated parts of every page again: transcripts, tables, code from files."""
+    from workshop.pages import refresh
+
+    stale = refresh(check=check)
+    for path in stale:
+        click.echo(f"{'out of date' if check else 'written'}: {path}")
+    if check and stale:
+        raise HarnessError("run: make pages")
+
+
+@harness.command()
+def picture() -> None:
+    """Draw the README's picture again, from a run."""
+    from workshop.picture import PICTURE, refresh_picture
+
+    click.echo(f"{'written' if refresh_picture() else 'the same as before'}: {PICTURE}")
+
+
+@harness.command()
+@click.option("--check", is_flag=True, help="Change nothing; fail if a tape is out of date.")
+def cassettes(check: bool) -> None:
+    """Record every lesson's tape again from its scripted model."""
+    from workshop.cassettes import record_all
+
+    stale = record_all(check=check)
+    for path in stale:
+        click.echo(f"{'out of date' if check else 'written'}: {path}")
+    if check and stale:
+        raise HarnessError("run: make cassettes")
+
+
+@harness.command()
+@click.option("--live", is_flag=True, help="Also ask the endpoint for one reply.")
+@click.option("--base-url", help="An OpenAI-compatible endpoint.")
+@click.option("--model", help="The model's name at that endpoint.")
+@click.pass_obj
+def doctor(color: bool | None, live: bool, base_url: str | None, model: str | None) -> None:
+    """Check this machine: Python, terminal, encoding, disk, tapes, settings; one line each."""
+    from workshop.doctor import examine
+
+    faults = 0
+    for finding in examine(live=live, base_url=base_url, model=model):
+        mark = click.style("ok  ", fg="green") if finding.remedy is None else click.style("FAIL", fg="red")
+        faults += finding.remedy is not None
+        click.echo(f"{mark} {finding.subject}", color=wants_color(color, sys.stdout))
+        if finding.remedy:
+            click.echo(f"     {finding.remedy}")
+    if faults:
+        raise HarnessError(f"{faults} of these want mending")
+
+
+def run_script(file: str) -> None:
+    """What ``python lessons/…/agent.py`` does: the same as ``harness lesson N``, options included."""
+    number = next(one.number for one in all_lessons() if one.agent_path == Path(file).resolve())
+    main(["lesson", str(number), *sys.argv[1:]])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave: 0 done, 1 failed, 2 usage or settings, 130 interrupted."""
+    use_utf8()
+    try:
+        code = harness.main(
+            list(sys.argv[1:] if arguments is None else arguments), "harness", standalone_mode=False
+        )
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except HarnessError as error:
+        click.echo(f"harness: {error}", err=True)
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("", err=True)
+        code = 130
+    sys.exit(code)

@@ -1,0 +1,123 @@
+"""Set up what an agent is handed, and let it run: on a tape, live, or to record a tape."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.client import ChatClient
+from harness.console import Console
+from harness.errors import ModelError, SettingsError
+from harness.lessons import SAMPLE, Lesson, load_agent, make_agent, previous_lesson
+from harness.scenario import Scenario, load_scenario, workspace_copy
+from harness.settings import Settings
+from harness.tape import Tape
+
+
+@contextmanager
+def chosen_workspace(scenario: Scenario, named: Path | None) -> Iterator[Path]:
+    """The folder that the user named, as it is; or a throw-away copy of the scenario's.
+
+    Raises:
+        SettingsError: the named folder is not there.
+    """
+    if named is None:
+        with workspace_copy(scenario, SAMPLE) as copy:
+            yield copy
+    elif named.is_dir():
+        yield named
+    else:
+        raise SettingsError(f"--workspace: {named} is not a folder")
+
+
+def play(
+    lesson: Lesson,
+    console: Callable[[Scenario, Tape], Console],
+    *,
+    agent: Path | None = None,
+    tape: Path | None = None,
+    workspace: Path | None = None,
+    wire: bool = False,
+) -> None:
+    """Play a lesson's tape: no key, no network, no server.
+
+    Args:
+        lesson: whose scenario and tape.
+        console: makes the console, given the scenario with the user's turns, and the tape.
+        agent: another agent's file to run on the same scenario, such as the lesson before.
+        tape: another tape than the lesson's own.
+        workspace: a folder to work in, instead of a copy of the scenario's.
+        wire: show each request and reply.
+
+    Raises:
+        HarnessError: the tape, the scenario or the agent can't be read, or the workspace is not there.
+    """
+    from harness.replay import Player, playing
+
+    scenario = load_scenario(lesson.scenario_path)
+    nowhere = Settings(base_url="http://tape.invalid/v1", model="tape", api_key=None)
+    with playing(tape or lesson.tape_path) as played, chosen_workspace(scenario, workspace) as folder:
+        screen = console(scenario, played)
+        client = ChatClient(nowhere, sleep=lambda seconds: None)
+        player = Player(client, scenario.rules, notice=screen.warn)
+        run_agent(agent or lesson.agent_path, player, screen, folder, wire=wire)
+
+
+def live(
+    lesson: Lesson, console: Console, settings: Settings, *, workspace: Path | None = None, wire: bool = False
+) -> None:
+    """Let the user talk to the endpoint of ``settings`` through a lesson's agent.
+
+    Raises:
+        HarnessError: as ``play``, and ModelError where the endpoint gives no reply.
+    """
+    scenario = load_scenario(lesson.scenario_path)
+    with chosen_workspace(scenario, workspace) as folder:
+        client = ChatClient(settings, notice=console.warn, waiting=console.thinking)
+        try:
+            run_agent(lesson.agent_path, client, console, folder, wire=wire)
+        finally:
+            client.close()
+
+
+def record(
+    lesson: Lesson, tape: Path, settings: Settings, *, when: str, console: Callable[[Scenario], Console]
+) -> None:
+    """Record a tape: the lesson before on this lesson's scenario, then the lesson itself.
+
+    Args:
+        lesson: whose scenario.
+        tape: where it is written.
+        settings: the endpoint.
+        when: the day, as the tape is to say it.
+        console: makes a console for each of the two runs.
+
+    Raises:
+        HarnessError: the scenario can't be read, or the tape can't be written.
+    """
+    from harness.replay import recording
+
+    scenario = load_scenario(lesson.scenario_path)
+    secrets = [settings.api_key] if settings.api_key else []
+    runs = [one for one in (previous_lesson(lesson), lesson) if one]
+    with recording(tape, model=settings.model, when=when, secrets=secrets) as next_run:
+        for one in runs:
+            screen = console(scenario)
+            screen.note(f"recording lesson {one.number} on the scenario of lesson {lesson.number}")
+            client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
+            with workspace_copy(scenario, SAMPLE) as folder:
+                try:
+                    run_agent(one.agent_path, client, screen, folder)
+                except ModelError as error:  # some lessons are about just that, and it is on the tape now
+                    screen.note(str(error))
+                finally:
+                    client.close()
+            next_run()
+
+
+def run_agent(path: Path, client: object, console: Console, workspace: Path, *, wire: bool = False) -> None:
+    """Make the agent of a file and let it take turns."""
+    if wire:
+        from harness.wire import Wire
+
+        client = Wire(client, console)  # type: ignore[arg-type]
+    make_agent(load_agent(path), client=client, console=console, workspace=workspace).run()

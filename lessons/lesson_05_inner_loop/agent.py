@@ -1,0 +1,144 @@
+"""Lesson 5: an inner loop.
+
+Adds: steps. Inside one turn the agent goes on, call after result after call, until a reply holds no call.
+Unlike lesson 4: nobody has to say "go on".
+But: it reads whatever path the model writes, and ../ leads out of the project.
+"""
+
+import inspect
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.arguments import checked_call
+from harness.client import ChatClient
+from harness.console import Console
+from harness.errors import ToolError
+from harness.messages import Message, assistant, system, user
+
+SYSTEM_PROMPT = """\
+You are a coding assistant. You can't see the project's files, but a harness can.
+To use a tool, reply with exactly one line and nothing else:
+TOOL_CALL {"name":"tool_name","arguments":{"argument":"value"}}
+The harness runs it and answers with TOOL_RESULT SUCCESS or TOOL_RESULT ERROR.
+When you know enough, answer the user in plain text.
+
+Tools:"""
+
+TOOLS: dict[str, Callable[..., str]] = {}
+
+
+def tool(method: Callable[..., str]) -> Callable[..., str]:
+    """Register a method of the agent as a tool."""
+    TOOLS[method.__name__] = method
+    return method
+
+
+def system_prompt() -> str:
+    """The standing orders, with every registered tool told of: its docstring, and a call to copy."""
+    prompt = SYSTEM_PROMPT
+    for name, method in TOOLS.items():
+        parameters = list(inspect.signature(method).parameters.values())[1:]  # all but self
+        arguments = {parameter.name: f"<{parameter.name}>" for parameter in parameters}
+        example = {"name": name, "arguments": arguments}
+        prompt += f"\n{name}: {inspect.getdoc(method)}"
+        prompt += f"\nTOOL_CALL {json.dumps(example, separators=(',', ':'))}"
+    return prompt
+
+
+@dataclass
+class ToolCall:
+    """What the model asks for: ``TOOL_CALL {"name":"read_file","arguments":{"path":"README.md"}}``."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+def parse_call(line: str) -> ToolCall | None:
+    """Read one line of the protocol; None if it is anything else."""
+    if not line.startswith("TOOL_CALL "):
+        return None
+    try:
+        call = json.loads(line.removeprefix("TOOL_CALL "))
+        return ToolCall(str(call["name"]), dict(call["arguments"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def parse_reply(reply: str) -> tuple[str, ToolCall | None]:
+    """Split a reply into the prose, for the user, and the call, for the harness."""
+    prose, call = [], None
+    for line in reply.split("\n"):
+        if found := parse_call(line):
+            call = found
+        else:
+            prose.append(line)
+    return "\n".join(prose).strip(), call
+
+
+class Agent:
+    """A normal program that owns a list of messages."""
+
+    def __init__(self, client: ChatClient, console: Console, workspace: Path) -> None:
+        self.client = client
+        self.console = console
+        self.workspace = workspace
+        self.messages: list[Message] = [system(system_prompt())]
+
+    def run(self) -> None:
+        """Take turns until the user leaves."""
+        for user_text in self.console.turns():
+            self.take_turn(user_text)
+
+    def take_turn(self, user_text: str) -> None:
+        """Say one thing to the model, and go on until a reply asks for no tool."""
+        self.messages.append(user(user_text))
+        for step in itertools.count(1):
+            self.console.step(step)
+            reply = self.client.complete(self.messages)  # all of it, every time: the server keeps nothing
+            self.messages.append(assistant(reply.text))
+            prose, call = parse_reply(reply.text)
+            if prose:
+                self.console.assistant(prose)
+            if call is None:
+                return
+            self.messages.append(user(self.run_tool(call)))
+
+    def run_tool(self, call: ToolCall) -> str:
+        """Run a call; give the TOOL_RESULT. An error is a result too: the model can react to it."""
+        self.console.tool_call(call.name, call.arguments)
+        try:
+            if call.name not in TOOLS:
+                raise ToolError(f"unknown tool {call.name!r}; the tools are {', '.join(TOOLS)}")
+            result = checked_call(TOOLS[call.name], self, call.arguments)
+        except ToolError as error:
+            self.console.tool_error(call.name, str(error))
+            return f"TOOL_RESULT ERROR\n{error}"
+        self.console.tool_success(call.name, result)
+        return f"TOOL_RESULT SUCCESS\n{result}"
+
+    @tool
+    def read_file(self, path: str) -> str:
+        """Read a text file of the project."""
+        try:
+            return (self.workspace / path).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
+            raise ToolError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+    @tool
+    def list_files(self, path: str = ".") -> str:
+        """List the files of a folder of the project; the names of folders end in a slash."""
+        try:
+            entries = sorted((self.workspace / path).iterdir())
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        return "\n".join(entry.name + "/" * entry.is_dir() for entry in entries)
+
+
+if __name__ == "__main__":
+    from harness.cli import run_script
+
+    run_script(__file__)

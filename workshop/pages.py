@@ -1,0 +1,106 @@
+"""The generated parts of the pages: what stands between two marks is made by a run, never typed.
+
+    <!-- generated: transcript 2 on 3 -->
+    …
+    <!-- /generated -->
+
+Kinds: ``transcript N on M`` (lesson N's agent on lesson M's tape), ``lessons`` (the table of lessons),
+``matrix`` (behaviour by lesson), ``code PATH NAME`` (a definition, from the file).
+"""
+
+import ast
+import io
+import re
+import textwrap
+from functools import cache
+from pathlib import Path
+
+from harness.console import Console
+from harness.lessons import COURSE, all_lessons, find_lesson
+from harness.runner import play
+from workshop import matrix
+from workshop.budgets import step_sizes
+
+MARKED = re.compile(r"(<!-- generated: (?P<what>[^>]*?) -->\n).*?(<!-- /generated -->)", re.DOTALL)
+
+
+def all_pages() -> list[Path]:
+    """Every page that a person reads."""
+    pages = [*COURSE.glob("*.md"), *COURSE.glob("docs/*.md"), *COURSE.glob("lessons/lesson_*/README.md")]
+    return sorted(pages)
+
+
+def refresh(check: bool) -> list[Path]:
+    """Write the generated parts again; name the pages that changed, or with ``check`` would."""
+    stale = []
+    for page in all_pages():
+        old = page.read_text(encoding="utf-8")
+        new = MARKED.sub(lambda m: f"{m[1]}{generate(m['what'])}\n{m[3]}", old)
+        if new != old:
+            stale.append(page)
+            if not check:
+                page.write_bytes(new.encode())
+    return stale
+
+
+@cache
+def generate(what: str) -> str:
+    """Make one generated part.
+
+    Raises:
+        ValueError: the mark names no kind that there is.
+    """
+    kind, *words = what.split()
+    match kind, words:
+        case "transcript", [agent, "on", tape]:
+            return fenced(transcript(int(agent), int(tape)), "text")
+        case "code", [path, name]:
+            return fenced(definition(COURSE / path, name), "python")
+        case "lessons", []:
+            return lessons_table()
+        case "matrix", []:
+            return matrix.markdown(matrix.run_matrix())
+    raise ValueError(f"unknown mark: generated: {what}")
+
+
+def fenced(text: str, language: str) -> str:
+    """A fenced block; its fence is longer than any in the text."""
+    longest = max((len(run) for run in re.findall(r"^`{3,}", text, re.MULTILINE)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text.strip()}\n{fence}"
+
+
+def transcript(agent: int, tape: int, *, agent_path: Path | None = None) -> str:
+    """What lesson ``agent`` (or the agent in a file) shows on the tape of lesson ``tape``."""
+    screen = io.StringIO()
+    lesson = find_lesson(tape)
+    play(
+        lesson,
+        lambda scenario, _: Console(scenario.turns, answers=scenario.answers, out=screen),
+        agent=agent_path or find_lesson(agent).agent_path,
+    )
+    return screen.getvalue()
+
+
+def definition(path: Path, name: str) -> str:
+    """The source of a top-level definition, or of a method as ``Agent.run``."""
+    source = path.read_text(encoding="utf-8")
+    body: list[ast.stmt] = ast.parse(source).body
+    node: ast.stmt | None = None
+    for part in name.split("."):
+        node = next((n for n in body if getattr(n, "name", None) == part), None)
+        if node is None:
+            raise ValueError(f"{path} defines no {name}")
+        body = getattr(node, "body", [])
+    assert node is not None
+    return textwrap.dedent(ast.get_source_segment(source, node, padded=True) or "")
+
+
+def lessons_table() -> str:
+    """The table of lessons for the README: what each adds, and how many lines that took."""
+    rows = ["| lesson | what it adds | changed lines |", "|---|---|--:|"]
+    changed = {size.lesson.number: size.changed for size in step_sizes()}
+    for lesson in all_lessons():
+        link = f"[{lesson.number} {lesson.title}](lessons/{lesson.folder.name}/README.md)"
+        rows.append(f"| {link} | {lesson.adds} | {changed[lesson.number]} |")
+    return "\n".join(rows)
