@@ -22,6 +22,7 @@ PROOFS = {
     5: ("Sencha steeps for 90 seconds", "tool-success: list_files -> 5 lines"),
     6: ("does not let me out", "the tea money is behind the blue jar"),
     7: ("README.md now says 3 minutes", "Please do it yourself"),
+    8: ("# steep 0.3.0", "# steep 1.0.0"),
 }
 
 
