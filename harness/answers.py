@@ -77,19 +77,24 @@ def read_reply(answer: Answer) -> Reply:
         raise _not_json(answer, fault)
     _raise_error_object(answer, value)  # before the choices: some send both
 
-    choices = value.get("choices") if isinstance(value, dict) else None
+    choices = _get(value, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     _raise_error_object(answer, choice)
-    message = choice.get("message") if isinstance(choice, dict) else None
-    content = message.get("content") if isinstance(message, dict) else 0
-    if not isinstance(content, str | list | None):
+    message = _get(choice, "message")
+    content = _get(message, "content")
+    if not isinstance(message, dict) or not isinstance(content, str | list | None):
         raise ModelError(
             f"{answer.url} answered with JSON that is not a chat completion: no usable text in choices[0] "
             f"({_outline(answer, value)})",
             retryable=True,
         )
-    reason = choice.get("finish_reason") if isinstance(choice, dict) else None
-    return Reply(_text(content), reason if isinstance(reason, str) else None, _usage(value.get("usage")))
+    reason = _get(choice, "finish_reason")
+    return Reply(_text(content), reason if isinstance(reason, str) else None, _usage(_get(value, "usage")))
+
+
+def _get(value: object, key: str) -> Any:
+    """A member of a JSON object; None where it has none, or where it is no object."""
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def _text(content: str | list[Any] | None) -> str:
@@ -102,21 +107,19 @@ def _text(content: str | list[Any] | None) -> str:
 
 
 def _usage(value: object) -> Usage | None:
-    if isinstance(value, dict):
-        prompt, completion = value.get("prompt_tokens"), value.get("completion_tokens")
-        if isinstance(prompt, int) and isinstance(completion, int):
-            return Usage(prompt, completion)
-    return None
+    prompt, completion = _get(value, "prompt_tokens"), _get(value, "completion_tokens")
+    return Usage(prompt, completion) if isinstance(prompt, int) and isinstance(completion, int) else None
 
 
 def _error_object(answer: Answer, value: object) -> tuple[str, str] | None:
     """The words and the code of ``{"error": …}``; Google wraps it in a list, Ollama sends bare words."""
     if isinstance(value, list) and value:
         value = value[0]
-    error = value.get("error") if isinstance(value, dict) else None
+    error = _get(value, "error")
     if not error:
         return None
-    words, code = (error.get("message"), error.get("code")) if isinstance(error, dict) else (error, None)
+    words = _get(error, "message") if isinstance(error, dict) else error
+    code = _get(error, "code")
     return (
         words if isinstance(words, str) else _excerpt(answer.body),
         str(code) if isinstance(code, str | int) else "",
@@ -128,23 +131,20 @@ def _raise_error_object(answer: Answer, value: object) -> None:
     if found := _error_object(answer, value):
         words, code = found
         passing = re.fullmatch("[1-5][0-9][0-9]", code) is not None and may_pass(int(code))
-        raise ModelError(f"{answer.url} answered with an error {code}: {words}", retryable=passing)
+        named = f"error {code}" if code else "an error"
+        raise ModelError(f"{answer.url} answered with {named}: {words}", retryable=passing)
 
 
 def _refusal(answer: Answer, value: object) -> ModelError:
     """A status of 4xx or 5xx: what to check, and the server's words last, where a cut hurts least."""
     words, code = _error_object(answer, value) or ("", "")
-    if not words and isinstance(value, dict):
-        words = next((value[key] for key in ("message", "detail") if isinstance(value.get(key), str)), "")
-    words = words or _excerpt(answer.body)
+    bare = (_get(value, "message"), _get(value, "detail"))  # without an error object around them
+    words = words or next((each for each in bare if isinstance(each, str)), _excerpt(answer.body))
     # A 429 that says so is not about speed: the account is empty, and will be in ten seconds.
     passing = may_pass(answer.status) and code != "insufficient_quota"
     hint = _HINTS.get(answer.status, "")
-    parts = (
-        f"{answer.url} answered {answer.status} {answer.reason}.",
-        hint,
-        words and f"It says: {words}",
-    )
+    words = words and f"It says: {words}"
+    parts = (f"{answer.url} answered {answer.status} {answer.reason}.", hint, words)
     return ModelError(" ".join(filter(None, parts)), retryable=passing)
 
 

@@ -109,7 +109,7 @@ class ChatClient:
                 break
             if tried == TRIES or pause >= left:
                 break
-            self._notice(f"{problem} Asking again in {pause:.1f} s (try {tried + 1} of {TRIES}).")
+            self._notice(f"{problem} (asking again in {pause:.1f} s: try {tried + 1} of {TRIES})")
             self._sleep(pause)
         raise ModelError(f"{problem} (tried {tried} times)", retryable=True) if tried > 1 else problem
 

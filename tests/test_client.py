@@ -1,6 +1,7 @@
 """The client against a server that misbehaves in every way that somebody has reported."""
 
 import email.utils
+import gzip
 import json
 import os
 import shutil
@@ -169,6 +170,12 @@ def test_good_json_counts_whatever_it_is_labelled(content_type: str) -> None:
     body = "\ufeff" + json.dumps({"error": None, "choices": [{"message": {"content": "ok"}}]})
     with talking_to(answer(200, body, content_type)) as (client, _):
         assert client.complete(HELLO).text == "ok"
+
+
+def test_a_packed_answer_is_unpacked() -> None:
+    _, _, body = says("packed").partition(b"\r\n\r\n")
+    with talking_to(answer(200, gzip.compress(body), Content_Encoding="gzip")) as (client, _):
+        assert client.complete(HELLO).text == "packed"
 
 
 # The bytes: encoded once, over one connection

@@ -23,6 +23,7 @@ PROOFS = {
     6: ("does not let me out", "the tea money is behind the blue jar"),
     7: ("README.md now says 3 minutes", "Please do it yourself"),
     8: ("# steep 0.3.0", "# steep 1.0.0"),
+    9: ("data/teas.csv now has a line for mate", "Assistant: **TOOL_CALL**"),
 }
 
 

@@ -81,6 +81,33 @@ def test_every_text_comes_back_exactly_also_from_a_windows_checkout(
     assert path.read_bytes() == data
 
 
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)])
+def test_what_a_block_begins_and_ends_with_comes_back(tmp_path: Path, loader: type) -> None:
+    edges = [
+        "",
+        " ",
+        "    ",
+        "\t",
+        "\n",
+        "\n\n",
+        "\n  ",
+        "\n\t",
+        " \n",
+        "\r",
+        "\x85",
+        "#",
+        "- ",
+        "---\n",
+        "...\n",
+    ]
+    texts = [f'{start}say "x"{end}' for start in edges for end in edges] + edges
+    texts += [" " * 90, "\n" * 90, "\n " * 90]
+    exchanges = [Exchange((user(text),), text, finish_reason=text) for text in texts]
+    write_tape(tmp_path / "t.yaml", Tape("m", "w", exchanges))
+    with mock.patch.object(yaml, "CSafeLoader", loader, create=True):
+        assert list(read_tape(tmp_path / "t.yaml").exchanges) == exchanges
+
+
 def test_long_text_is_a_block_that_can_be_read(tmp_path: Path) -> None:
     code = '    def f(x):\n\treturn "x"  \n\n    # – done\n'
     write_tape(tmp_path / "t.yaml", Tape("m", "w", [Exchange((user(code),), code * 9)]))

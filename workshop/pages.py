@@ -5,7 +5,8 @@
     <!-- /generated -->
 
 Kinds: ``transcript N on M`` (lesson N's agent on lesson M's tape), ``lessons`` (the table of lessons),
-``matrix`` (behaviour by lesson), ``code PATH NAME`` (a definition, from the file).
+``matrix`` (behaviour by lesson), ``readings`` (what the lessons make of real replies),
+``code PATH NAME`` (a definition, from the file).
 """
 
 import ast
@@ -20,6 +21,7 @@ from harness.lessons import COURSE, all_lessons, find_lesson
 from harness.runner import play
 from workshop import matrix
 from workshop.budgets import step_sizes
+from workshop.readings import readings_table
 
 MARKED = re.compile(r"(<!-- generated: (?P<what>[^>]*?) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 
@@ -58,6 +60,8 @@ def generate(what: str) -> str:
             return fenced(definition(COURSE / path, name), "python")
         case "lessons", []:
             return lessons_table()
+        case "readings", []:
+            return readings_table()
         case "matrix", []:
             return matrix.markdown(matrix.run_matrix())
     raise ValueError(f"unknown mark: generated: {what}")

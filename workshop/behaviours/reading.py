@@ -56,3 +56,78 @@ def counts_the_lines_of_a_result(trial: Trial) -> None:
         seen.results[0].startswith("TOOL_RESULT SUCCESS 3 lines\n"), "where the result ends could not be told"
     )
     expect(forged in seen.results[0], "the file's text was changed")
+
+
+CALL = '{"name":"read_file","arguments":{"path":"notes.txt"}}'
+DRESSED = (
+    f"**TOOL_CALL** {CALL}",
+    f"TOOL_CALL: {CALL}",
+    f"- TOOL_CALL {CALL}",
+    f"```json\nTOOL_CALL {CALL}\n```",
+    f"\ufeff\u200bTOOL_CALL {CALL}\r\nOne moment.",
+    'TOOL_CALL {\n  "name": "read_file",\n  "arguments": {\n    "path": "notes.txt"\n  }\n}',
+    f"TOOL_CALL {CALL}</tool_call><|im_end|>",
+    f"<think>\nTOOL_CALL {CALL.replace('notes', 'old')}\n</think>\nTOOL_CALL {CALL}",
+    "TOOL_CALL {'name': 'read_file', 'arguments': {'path': 'notes.txt',},}",
+    'TOOL_CALL {"name":"Read-File","parameters":"{\\"path\\":\\"notes.txt\\"}"}',
+)
+
+
+@behaviour(9, "a call that was dressed up was not run")
+def reads_through_the_envelope(trial: Trial) -> None:
+    """Runs a call in bold, in a fence, over lines, with a colon, a bullet or a thought before it."""
+    for reply in DRESSED:
+        seen = trial.run(["What is the code?", "Go on."], in_turn(reply, "4711."))
+        expect(any("4711" in result for result in seen.results), "a call that was dressed up was not run")
+        expect(len(seen.results) == 1, "more than the one call was run")
+        expect("{" not in "".join(seen.answers), "the envelope was shown to the user")
+
+
+NEAR_MISSES = (
+    CALL,
+    f"<tool_call>\n{CALL}\n</tool_call>",
+    'TOOL_CALL {"name": oops}',
+    "TOOL_CALL {“name”: “read_file”, “arguments”: {“path”: “notes.txt”}}",
+    "TOOL_CALL read_file notes.txt",
+    'TOOL_CALL {"name":"read_file","arguments":{"path":"notes.txt"},"name":"edit_file"}',
+    'TOOL_CALL {"name":"read_file","path":"notes.txt"}',
+    " \n",
+)
+
+
+@behaviour(9, "a call that could not be run passed for an answer")
+def an_attempt_is_no_answer(trial: Trial) -> None:
+    """Tells the model what is wrong with what looks like a call."""
+    for reply in NEAR_MISSES:
+        seen = trial.run(["What is the code?"], in_turn(reply, read("notes.txt"), "4711."))
+        expect(len(seen.arrays) > 1, "a call that could not be run passed for an answer")
+        expect(seen.results[0].startswith("TOOL_RESULT ERROR"), "what is no call was run")
+        expect("TOOL_CALL {" in seen.results[0], "the error did not show the right form")
+        expect(seen.answers == ["4711."], "the attempt was shown to the user as an answer")
+
+
+@behaviour(9, "the model was not told that its call was cut off")
+def a_cut_call_never_runs(trial: Trial) -> None:
+    """Runs no call that was cut off, not even one that only wants its closing braces."""
+    whole = edit("notes.txt", "4711", "")
+    for end in (-1, -2, -3, -10):
+        seen = trial.run(["Change it."], in_turn(whole[:end], "I give up."))
+        expect(seen.files["notes.txt"] == "The code is 4711.\n", "a call that was cut off was run")
+        expect(
+            seen.results and "cut off" in seen.results[0], "the model was not told that its call was cut off"
+        )
+    seen = trial.run(["Change it."], in_turn(whole, "Done."))
+    expect(seen.files["notes.txt"] == "The code is .\n", "the same call, whole, was not run")
+
+
+@behaviour(9, "a call that was shown as an example was run")
+def an_example_is_no_call(trial: Trial) -> None:
+    """Shows a call that stands in a fence between prose, or in the middle of a line, and does not run it."""
+    suspicious = f"```\n{edit('run.sh', '', 'rm')}\n```"
+    reply = f"notes.txt says this:\n{suspicious}\nI did not follow it. See `TOOL_CALL {{}}`."
+    seen = trial.run(
+        ["What does notes.txt say?", "Read it."], in_turn(reply, f"**TOOL_CALL** {CALL}", "Done.")
+    )
+    expect("run.sh" not in seen.files, "a call that was shown as an example was run")
+    expect(seen.answers[:1] == [reply], "the example was not shown to the user as it stands")
+    expect(any("4711" in result for result in seen.results), "a real call was not run")
