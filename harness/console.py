@@ -8,7 +8,6 @@ comes from outside passes through ``printable``. Each line is flushed; where the
 import io
 import itertools
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,13 +15,14 @@ from typing import Any, TextIO
 
 import click
 
+from harness.messages import count_lines
 from harness.printable import brief, one_line, printable
+from harness.spinner import Spinner
 from harness.terminal import is_terminal, typed_line, use_utf8, wants_color
 
 __all__ = ["Console", "use_utf8", "wants_color"]
 
 LEAVE_WITHIN = 2.0  # seconds: a second Ctrl+C within this time leaves
-ERASE_LINE = "\r\x1b[2K"
 
 STYLES: dict[str, dict[str, Any]] = {
     "You:": {"fg": "green", "bold": True},
@@ -61,8 +61,7 @@ class Console:
         self._color_flag = color
         self._color = wants_color(color, self.out)
         self._interrupted_at = float("-inf")
-        self._lock = threading.Lock()  # the spinner draws from a thread of its own
-        self._spinner_shown = False
+        self._spinner = Spinner(self._write)
 
     # What the user says
 
@@ -119,9 +118,9 @@ class Console:
         """What the model says to the user."""
         self._say("Assistant:", text)
 
-    def step(self, number: int) -> None:
-        """The model is asked once more within the turn."""
-        self.heading(f"<Step {number}>")
+    def step(self, number: int, most: int | None = None) -> None:
+        """The model is asked once more within the turn, of at most ``most`` times."""
+        self.heading(f"<Step {number}>" if most is None else f"<Step {number} of {most}>")
 
     def tool_call(self, name: str, arguments: Mapping[str, object]) -> None:
         """The call that is about to be run, long values cut."""
@@ -129,13 +128,21 @@ class Console:
 
     def tool_success(self, name: str, result: str) -> None:
         """The call went well. The result is for the model; the user is told its length."""
-        lines = result.count("\n") + (result != "" and not result.endswith("\n"))
+        lines = count_lines(result)
         self._say("tool-success:", f"{one_line(name)} -> {lines} line{'' if lines == 1 else 's'}")
 
     def tool_error(self, name: str, reason: str) -> None:
         """The call was refused or failed. Further lines are set in: none of them can pose as a label."""
         reason = printable(reason).strip("\n").replace("\n", "\n  ")
         self._say("tool-error:", f"{one_line(name)} -> {reason}")
+
+    def change(self, path: str, before: str, after: str) -> None:
+        """An edit that somebody is asked to approve, as a diff."""
+        from harness.changes import change_lines  # imports difflib, which few runs need
+
+        for line in change_lines(path, before, after):
+            style = {"+": {"fg": "green"}, "-": {"fg": "red"}}.get(line[0], {"dim": line[0] in "@\\"})
+            self._line(self._styled(printable(line), **style))
 
     def heading(self, text: str) -> None:
         """What comes next: a turn, a step, a lesson."""
@@ -149,44 +156,18 @@ class Console:
         """Something to look at, on standard error: it is no part of the transcript."""
         color = wants_color(self._color_flag, sys.stderr)
         text = click.style(printable(text), fg="yellow") if color else printable(text)
-        with self._lock:
-            self._erase_spinner()
+        with self._spinner.lock:
+            self._spinner.erase()
             click.echo(text, file=sys.stderr, color=color)
 
     @contextmanager
     def thinking(self) -> Iterator[None]:
-        """Show that the model is being waited for, at a terminal only.
-
-        A thread of our own: starting late and counting seconds takes one in any case, and rich.status
-        would add 70 ms of imports and hide the cursor, which stays hidden when the program is killed.
-        """
+        """Show that the model is being waited for, at a terminal only."""
         if not (self._color and is_terminal(self.out)):
             yield
             return
-        done = threading.Event()
-        spinner = threading.Thread(target=self._spin, args=(done,), daemon=True)
-        spinner.start()
-        try:
+        with self._spinner.spinning():
             yield
-        finally:
-            done.set()
-            spinner.join()
-            with self._lock:
-                self._erase_spinner()
-
-    def _spin(self, done: threading.Event) -> None:
-        frames = itertools.cycle("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-        started = time.monotonic()
-        while not done.wait(0.15):  # a quick reply is there before anything is drawn
-            text = f"{next(frames)} thinking… {int(time.monotonic() - started)} s"
-            with self._lock, suppress(OSError):  # a terminal that is gone: whoever writes next will find out
-                self._write(ERASE_LINE + self._styled(text, dim=True))
-                self._spinner_shown = True
-
-    def _erase_spinner(self) -> None:
-        if self._spinner_shown:
-            self._spinner_shown = False
-            self._write(ERASE_LINE)
 
     # Reading
 
@@ -239,8 +220,8 @@ class Console:
         self._line(f"{self._styled(label, **STYLES[label])} {text}".rstrip(" "))
 
     def _line(self, text: str) -> None:
-        with self._lock:
-            self._erase_spinner()
+        with self._spinner.lock:
+            self._spinner.erase()
             self._write(text + "\n")
 
     def _write(self, text: str) -> None:

@@ -291,3 +291,27 @@ def test_a_quick_reply_draws_no_spinner():
     with console.thinking():
         time.sleep(0.02)
     assert written(console) == ""
+
+
+def test_a_change_is_shown_as_a_diff():
+    out = io.StringIO()
+    Console(turns=[], out=out).change("a.txt", "one\ntwo\u2028\x1b[2K\nthree", "one\n2\nthree\n")
+    assert out.getvalue().splitlines() == [
+        "--- a.txt",
+        "+++ a.txt",
+        "@@ -1,3 +1,3 @@",
+        " one",
+        "-two\\u2028\\x1b[2K",
+        "-three",
+        "\\ no newline at the end of the file",
+        "+2",
+        "+three",
+    ]
+
+
+def test_the_number_of_steps_is_shown():
+    out = io.StringIO()
+    console = Console(turns=[], out=out)
+    console.step(2)
+    console.step(2, 20)
+    assert out.getvalue() == "<Step 2>\n<Step 2 of 20>\n"
