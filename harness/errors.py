@@ -35,3 +35,7 @@ class ToolError(HarnessError):
 
 class SessionError(HarnessError):
     """A session's file can't be read or written."""
+
+
+class EndOfDemonstrationError(HarnessError):
+    """A scenario's bound on requests is reached."""

@@ -37,4 +37,4 @@ def _home_pattern(home: str) -> re.Pattern[str]:
     if len(home.strip("/\\")) < 2 or not os.path.isabs(home):  # "/", "~": unknown, or in every path
         return re.compile(r"(?!)")  # finds nothing
     ways = {home, home.replace("\\", "/"), home.replace("\\", "\\\\")}
-    return re.compile(rf"(?<![\w.~-])(?:{'|'.join(map(re.escape, sorted(ways)))})(?![\w.-])")
+    return re.compile(rf"(?<![\w.~-])(?:{'|'.join(map(re.escape, sorted(ways)))})(?![\w-]|\.\w)")

@@ -1,16 +1,26 @@
 """Set up what an agent is handed, and let it run: on a tape, live, or to record a tape."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
-from harness.client import ChatClient
+from harness.client import ChatClient, Reply
 from harness.console import Console
-from harness.errors import ModelError, SettingsError
+from harness.errors import EndOfDemonstrationError, ModelError, SettingsError
 from harness.lessons import SAMPLE, Lesson, load_agent, make_agent, previous_lesson
+from harness.messages import Message
 from harness.scenario import Scenario, load_scenario, workspace_copy
 from harness.settings import Settings
 from harness.tape import Tape
+
+
+class Client(Protocol):
+    """What an agent asks: a ChatClient, or one of those that stand before it."""
+
+    def complete(self, messages: Sequence[Message]) -> Reply:
+        """Post the array and return what the model says."""
+        ...
 
 
 @contextmanager
@@ -57,9 +67,11 @@ def play(
     nowhere = Settings(base_url="http://tape.invalid/v1", model="tape", api_key=None)
     with playing(tape or lesson.tape_path) as played, chosen_workspace(scenario, workspace) as folder:
         screen = console(scenario, played)
-        client = ChatClient(nowhere, sleep=lambda seconds: None)
+        # A wait that is on the tape was waited for when it was recorded.
+        client = ChatClient(nowhere, notice=lambda line: None, sleep=lambda seconds: None)
         player = Player(client, scenario.rules, notice=screen.warn)
-        run_agent(agent or lesson.agent_path, player, screen, folder, wire=wire)
+        bounded = Bounded(player, scenario.stop_after)
+        run_agent(agent or lesson.agent_path, bounded, screen, folder, wire=wire)
 
 
 def live(
@@ -80,7 +92,13 @@ def live(
 
 
 def record(
-    lesson: Lesson, tape: Path, settings: Settings, *, when: str, console: Callable[[Scenario], Console]
+    lesson: Lesson,
+    tape: Path,
+    settings: Settings,
+    *,
+    when: str,
+    console: Callable[[Scenario], Console],
+    patient: bool = True,
 ) -> None:
     """Record a tape: the lesson before on this lesson's scenario, then the lesson itself.
 
@@ -90,6 +108,7 @@ def record(
         settings: the endpoint.
         when: the day, as the tape is to say it.
         console: makes a console for each of the two runs.
+        patient: wait between two tries, as a busy server asks for.
 
     Raises:
         HarnessError: the scenario can't be read, or the tape can't be written.
@@ -104,20 +123,41 @@ def record(
             screen = console(scenario)
             screen.note(f"recording lesson {one.number} on the scenario of lesson {lesson.number}")
             client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
+            if not patient:
+                client = ChatClient(settings, notice=lambda line: None, sleep=lambda seconds: None)
             with workspace_copy(scenario, SAMPLE) as folder:
                 try:
-                    run_agent(one.agent_path, client, screen, folder)
-                except ModelError as error:  # some lessons are about just that, and it is on the tape now
-                    screen.note(str(error))
+                    run_agent(one.agent_path, Bounded(client, scenario.stop_after), screen, folder)
+                except (ModelError, EndOfDemonstrationError) as error:
+                    screen.note(str(error))  # some lessons are about just that, and it is on the tape now
                 finally:
                     client.close()
             next_run()
 
 
-def run_agent(path: Path, client: object, console: Console, workspace: Path, *, wire: bool = False) -> None:
+class Bounded:
+    """A client for demonstrations: some lessons would go on for ever."""
+
+    def __init__(self, client: Client, most: int) -> None:
+        self._client = client
+        self._left = most
+
+    def complete(self, messages: Sequence[Message]) -> Reply:
+        """Ask, if there is a request left.
+
+        Raises:
+            EndOfDemonstrationError: there is none. It is no ModelError, which an agent may survive.
+        """
+        if self._left == 0:
+            raise EndOfDemonstrationError("The demonstration ends here; left alone it would go on and on.")
+        self._left -= 1
+        return self._client.complete(messages)
+
+
+def run_agent(path: Path, client: Client, console: Console, workspace: Path, *, wire: bool = False) -> None:
     """Make the agent of a file and let it take turns."""
     if wire:
         from harness.wire import Wire
 
-        client = Wire(client, console)  # type: ignore[arg-type]
+        client = Wire(client, console)
     make_agent(load_agent(path), client=client, console=console, workspace=workspace).run()

@@ -42,6 +42,8 @@ class Scenario:
     turns: tuple[str, ...]
     rules: tuple[Rule, ...]
     answers: tuple[str, ...] = ()
+    stop_after: int = 100
+    """The demonstration ends after so many requests; some lessons would go on for ever."""
     workspace: Path | None = None
     """The folder the agent is given a copy of; None is the sample project."""
     beside: dict[str, str] = field(default_factory=dict)
@@ -70,7 +72,7 @@ def load_scenario(path: Path) -> Scenario:
         raise ScenarioError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise ScenarioError(f"{path}: expected keys such as shows, turns and rules")
-    known = {"shows", "turns", "answers", "workspace", "beside", "files", "rules"}
+    known = {"shows", "turns", "answers", "workspace", "beside", "files", "rules", "stop_after"}
     if unknown := set(data) - known:
         raise ScenarioError(f"{path}: unknown key {sorted(map(str, unknown))[0]!r}; known: {sorted(known)}")
     workspace = data.get("workspace")
@@ -79,6 +81,7 @@ def load_scenario(path: Path) -> Scenario:
         shows=str(data.get("shows", "")).strip(),
         turns=tuple(str(turn) for turn in data.get("turns") or []),
         answers=tuple(str(answer) for answer in data.get("answers") or []),
+        stop_after=int(data.get("stop_after") or 100),
         workspace=path.parent / workspace if workspace else None,
         beside=dict(data.get("beside") or {}),
         files=dict(data.get("files") or {}),

@@ -131,7 +131,7 @@ def read_tape(path: Path) -> Tape:
         TapeError: the file is missing, cut, or no tape; the text says where, and what to do.
     """
     try:
-        return _tape(_yaml(path.read_bytes().decode("utf-8-sig")))
+        return _tape(_yaml(path.read_bytes().decode()))
     except FileNotFoundError:
         raise TapeError(f"there is no tape {path}. {REMEDY}") from None
     except OSError as error:

@@ -1,17 +1,20 @@
 """``--wire``: what goes out and what comes back, at each step."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from harness.client import ChatClient, Reply
+from harness.client import Reply
 from harness.console import Console
 from harness.messages import Message
-from harness.replay import Player
+
+if TYPE_CHECKING:
+    from harness.runner import Client
 
 
 class Wire:
     """A client that shows what each request adds to the array, and passes it on."""
 
-    def __init__(self, client: ChatClient | Player, console: Console) -> None:
+    def __init__(self, client: "Client", console: Console) -> None:
         self._client = client
         self._console = console
         self._sent: list[Message] = []

@@ -24,6 +24,7 @@ PROOFS = {
     7: ("README.md now says 3 minutes", "Please do it yourself"),
     8: ("# steep 0.3.0", "# steep 1.0.0"),
     9: ("data/teas.csv now has a line for mate", "Assistant: **TOOL_CALL**"),
+    10: ("There are five teas in data/teas.csv", "left alone it would go on"),
 }
 
 

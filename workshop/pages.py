@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.console import Console
+from harness.errors import HarnessError
 from harness.lessons import COURSE, all_lessons, find_lesson
 from harness.runner import play
 from workshop import matrix
@@ -78,11 +79,14 @@ def transcript(agent: int, tape: int, *, agent_path: Path | None = None) -> str:
     """What lesson ``agent`` (or the agent in a file) shows on the tape of lesson ``tape``."""
     screen = io.StringIO()
     lesson = find_lesson(tape)
-    play(
-        lesson,
-        lambda scenario, _: Console(scenario.turns, answers=scenario.answers, out=screen),
-        agent=agent_path or find_lesson(agent).agent_path,
-    )
+    try:
+        play(
+            lesson,
+            lambda scenario, _: Console(scenario.turns, answers=scenario.answers, out=screen),
+            agent=agent_path or find_lesson(agent).agent_path,
+        )
+    except HarnessError as error:  # what ended it is a part of what there was to see
+        screen.write(f"harness: {error}\n")
     return screen.getvalue()
 
 
