@@ -118,7 +118,11 @@ with vcr.use_cassette(sys.argv[1], record_mode="none", match_on={BODY}), request
 
 def start(folder: Path, rounds: int) -> float:
     """Start both in turns on tapes of 20 steps; return how much longer ours takes to the first reply."""
-    [uri] = {line.split()[1] for line in (folder / "bare_20.yaml").open() if line.startswith("    uri:")}
+    [uri] = {
+        line.split()[1]
+        for line in (folder / "bare_20.yaml").read_text().splitlines()
+        if line.startswith("    uri:")
+    }
     url = uri.removesuffix("/chat/completions")
     seconds: dict[str, list[float]] = {OURS_STARTS: [], BARE_STARTS: []}
     for _ in range(rounds):

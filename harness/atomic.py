@@ -80,9 +80,9 @@ def _put(folder: Folder, temporary: str, name: str) -> None:
     here = folder.fd
     try:
         os.link(folder.at(temporary), folder.at(name), src_dir_fd=here, dst_dir_fd=here)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links: take the name with an empty file, rename over it
+    except (
+        OSError
+    ):  # no hard links here? Take the name with an empty file, if it is free, and rename over that
         os.close(os.open(folder.at(name), _NEW, 0o666, dir_fd=here))
         try:
             os.replace(folder.at(temporary), folder.at(name), src_dir_fd=here, dst_dir_fd=here)

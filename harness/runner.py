@@ -72,6 +72,8 @@ def play(
         player = Player(client, scenario.rules, notice=screen.warn)
         bounded = Bounded(player, scenario.stop_after)
         run_agent(agent or lesson.agent_path, bounded, screen, folder, wire=wire)
+        for name in scenario.show:
+            screen.note(f"{name} now holds {(folder / name).read_bytes()!r}")
 
 
 def live(

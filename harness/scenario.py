@@ -46,6 +46,8 @@ class Scenario:
     """The demonstration ends after so many requests; some lessons would go on for ever."""
     workspace: Path | None = None
     """The folder the agent is given a copy of; None is the sample project."""
+    show: tuple[str, ...] = ()
+    """Files of the workspace to show at the end, byte for byte."""
     beside: dict[str, str] = field(default_factory=dict)
     """Files laid next to the workspace, outside it: what an agent must not reach."""
     files: dict[str, str] = field(default_factory=dict)
@@ -72,7 +74,7 @@ def load_scenario(path: Path) -> Scenario:
         raise ScenarioError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise ScenarioError(f"{path}: expected keys such as shows, turns and rules")
-    known = {"shows", "turns", "answers", "workspace", "beside", "files", "rules", "stop_after"}
+    known = {"shows", "turns", "answers", "workspace", "beside", "files", "rules", "show", "stop_after"}
     if unknown := set(data) - known:
         raise ScenarioError(f"{path}: unknown key {sorted(map(str, unknown))[0]!r}; known: {sorted(known)}")
     workspace = data.get("workspace")
@@ -83,6 +85,7 @@ def load_scenario(path: Path) -> Scenario:
         answers=tuple(str(answer) for answer in data.get("answers") or []),
         stop_after=int(data.get("stop_after") or 100),
         workspace=path.parent / workspace if workspace else None,
+        show=tuple(str(name) for name in data.get("show") or []),
         beside=dict(data.get("beside") or {}),
         files=dict(data.get("files") or {}),
         rules=tuple(

@@ -25,6 +25,7 @@ PROOFS = {
     8: ("# steep 0.3.0", "# steep 1.0.0"),
     9: ("data/teas.csv now has a line for mate", "Assistant: **TOOL_CALL**"),
     10: ("There are five teas in data/teas.csv", "left alone it would go on"),
+    11: ("tea\\r\\nlemon\\r\\nsugar", "The key is 4711"),
 }
 
 
@@ -78,7 +79,7 @@ def test_no_tape_holds_a_path_or_a_key(lesson):
 def test_every_rule_of_the_scenario_speaks(lesson):
     """A rule that nothing matches is a leftover. (Lesson 1 has one for an experiment, tested below.)"""
     spoken = yaml.safe_load(lesson.tape_path.read_text(encoding="utf-8"))
-    replies = "\n".join(str(exchange["reply"]) for exchange in spoken["exchanges"])
+    replies = "\n".join(str(one.get("reply") or one.get("error")) for one in spoken["exchanges"])
     for rule in load_scenario(lesson.scenario_path).rules:
         longest = max(re.split(r"\{\{\w+\}\}", rule.reply), key=len)
         assert longest in replies

@@ -47,9 +47,8 @@ def test_case(case, lesson):
     seen = Trial(module.Agent).run(["Go."], in_turn(reply, "Done."))
     told = bool(seen.results) and seen.results[0].startswith("TOOL_RESULT ERROR")
     if case["error"]:
-        # An argument that does not fit is found when the call is checked; all else when it is read.
-        assert told
-        assert parsed.fault or "It takes" in seen.results[0] or "null byte" in seen.results[0]
+        assert told  # when the reply is read, or when the arguments are checked, or by the tool itself
+        assert parsed.fault or "tool-error: read_file" in seen.transcript or "It takes" in seen.results[0]
         assert len(seen.results[0]) < 1500
     else:
         assert not parsed.fault
@@ -171,8 +170,8 @@ def test_no_part_of_an_object_is_taken_for_the_whole(value):
 @given(st.dictionaries(st.text(), JSON, min_size=1, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_the_repairs_are_exact(value):
-    assert read_object(json.dumps(value)[:-1] + ",}", 0)[0] == value
-    assert read_object(json.dumps(value, ensure_ascii=False).replace("\\n", "\n"), 0)[
-        0
-    ] == value or "\\\\n" in json.dumps(value)
+    written = json.dumps(value, ensure_ascii=False)
+    assert read_object(written[:-1] + ",}", 0)[0] == value
     assert read_object(repr(value), 0)[0] == value
+    if "\\\\" not in written:  # else a backslash and an n may stand for themselves
+        assert read_object(written.replace("\\n", "\n"), 0)[0] == value

@@ -187,7 +187,8 @@ def test_the_same_run_gives_the_same_bytes_whatever_the_host_and_the_key(tmp_pat
 
 def test_nothing_secret_is_on_a_tape(httpserver: HTTPServer, tmp_path: Path) -> None:
     home = os.path.expanduser("~")
-    said = f"Your key {KEY} and sk-proj-OTHER99, org-ACCOUNT123, at {home}/notes and {home}x or /mnt{home}."
+    paths = f"at {home}/notes, not {home}x, {home}.x, /mnt{home}, but {home}."
+    said = f"Your key {KEY} and sk-proj-OTHER99, org-ACCOUNT123, {paths}"
     httpserver.expect_request(CHAT).respond_with_json(completion(said), headers=HEADERS)
     refusal = {
         "error": {"message": f"Incorrect API key provided: {KEY[:8]}***{KEY[-4:]}.", "code": "bad_key"}
@@ -215,7 +216,7 @@ def test_nothing_secret_is_on_a_tape(httpserver: HTTPServer, tmp_path: Path) -> 
         assert not re.search(shape, text), shape
     assert 'model: "~/models/llama.gguf"' in text
     assert "It is in ~/.env: [redacted]" in text
-    assert f"at ~/notes and {home}x or /mnt{home}." in text
+    assert f"at ~/notes, not {home}x, {home}.x, /mnt{home}, but ~." in text
     assert "Incorrect API key provided: [redacted]." in text
     with playing(path, secrets=[KEY]):  # and it plays all the same
         assert text_of(ask("http://tape.invalid/v1", [user(f"It is in {home}/.env: {KEY}")])).startswith(

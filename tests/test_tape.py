@@ -259,6 +259,17 @@ def test_the_complaint_names_the_place(
         read_tape(tmp_path / "t.yaml")
 
 
+def test_a_tape_that_can_not_be_written_leaves_the_one_that_was_there(tape: Path) -> None:
+    before = tape.read_bytes()
+    with (
+        mock.patch.object(Path, "replace", side_effect=OSError(28, "No space left on device")),
+        pytest.raises(TapeError, match=r"good\.yaml can't be written: No space left on device"),
+    ):
+        write_tape(tape, Tape("m", "w", [Exchange(FIRST, "another")]))
+    assert tape.read_bytes() == before
+    assert [path.name for path in tape.parent.iterdir()] == ["good.yaml"]
+
+
 def test_every_error_of_a_tape_is_one_the_command_line_can_print() -> None:
     assert issubclass(TapeError, HarnessError)
 
@@ -320,6 +331,11 @@ def test_the_first_difference_names_message_line_and_word(
     array: tuple[Message, ...], difference: str
 ) -> None:
     assert first_difference(array, TAPE) == difference
+
+
+def test_of_several_arrays_as_near_the_one_of_the_same_length_is_shown() -> None:
+    recorded = [(A, user("same x"), C, B), (A, user("same y")), (A, user("same z"), C)]
+    assert first_difference((A, user("same !")), recorded).endswith("'!' here, 'y' on the tape")
 
 
 def test_a_difference_far_into_a_long_line_is_still_shown_shortened() -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import world
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from harness.beneath import Beneath, Way, refusal
 from harness.errors import SettingsError, ToolError
 from harness.splice import splice, view
 from harness.workspace import MAX_EDITED_BYTES, Workspace
+from workshop import judge, world
 
 EDITS = world.rows("edits.json")
 ROWS = world.rows("paths.json") + EDITS
@@ -41,7 +41,7 @@ SPEAKS_OF = {
 }
 
 
-def connect(workspace: Workspace, said: list[str] | None = None) -> world.Call:
+def connect(workspace: Workspace, said: list[str] | None = None) -> judge.Call:
     """The tools of ``workspace`` as rows call them; wrong keys are an error, as a registry makes them one."""
     tools: dict[str, Callable[..., str]] = {
         "read_file": workspace.read,
@@ -105,7 +105,7 @@ def test_row(row: world.Row, way: Way, tmp_path: Path) -> None:
         pytest.skip(f"this system can't have such files: {error}")
     said: list[str] = []
     with Workspace(built.root, way=way) as workspace:
-        assert world.judge(row, built, connect(workspace, said)) == []
+        assert judge.judge(row, built, connect(workspace, said)) == []
     if wording := SPEAKS_OF.get(row["expected"].get("code", "")):
         assert re.search(wording, said[0])
 
@@ -116,7 +116,7 @@ def test_row(row: world.Row, way: Way, tmp_path: Path) -> None:
 )
 def test_row_that_root_can_not_fail_is_run_as_nobody(row: world.Row) -> None:
     nobody = 65534 if os.geteuid() == 0 else None
-    assert world.judge_apart(row, lambda root: connect(Workspace(root)), uid=nobody) == []
+    assert judge.judge_apart(row, lambda root: connect(Workspace(root)), uid=nobody) == []
 
 
 def test_every_row_is_run_by_some_test() -> None:
@@ -145,13 +145,13 @@ def test_the_judge_catches_tools_that_are_not_held(
 ) -> None:
     row = next(row for row in ROWS if row["id"] == caught)
     built = world.build(row, tmp_path)
-    assert world.judge(row, built, lambda tool, arguments: (True, mistake(built.root, arguments["path"])))
+    assert judge.judge(row, built, lambda tool, arguments: (True, mistake(built.root, arguments["path"])))
 
 
 @posix
 def test_the_judge_survives_a_tool_that_waits_for_ever() -> None:
     row = next(row for row in ROWS if row["id"] == "P31-fifo")
-    found = world.judge_apart(
+    found = judge.judge_apart(
         row, lambda root: lambda tool, a: (True, (root / a["path"]).read_text()), seconds=0.3
     )
     assert found == ["it did not answer within 0.3 s"]
@@ -258,15 +258,22 @@ with Workspace(root) as workspace:
     workspace.edit("new/n.txt", "b", "c")
     assert workspace.read("new/n.txt") == "a\\nc\\n", workspace.read("new/n.txt")
     assert workspace.list() == "new/" and workspace.list("new") == "n.txt"
-    for path in ("../secret.txt", "new", "nope"):
+    os.symlink("new/n.txt", root / "link")
+    for attempt, reason in (
+        (lambda: workspace.read("../secret.txt"), "out of the workspace"),
+        (lambda: workspace.read("new"), "folder"),
+        (lambda: workspace.read("nope"), "no such file"),
+        (lambda: workspace.edit("link", "c", "d"), "symbolic link"),
+    ):
         try:
-            workspace.read(path)
-        except ToolError:
-            continue
-        raise SystemExit(path)
+            raise SystemExit(attempt())
+        except ToolError as error:
+            assert reason in str(error), error
+    assert (root / "link").is_symlink() and workspace.read("link") == "a\\nc\\n"
 """
 
 
+@posix
 def test_it_works_without_what_windows_lacks(root: Path) -> None:
     (root.parent / "secret.txt").write_text("SECRET")
     command = [sys.executable, "-W", "error", "-c", WITHOUT_POSIX, str(root)]

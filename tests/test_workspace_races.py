@@ -14,11 +14,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-import world
 
 from harness.beneath import Way, refusal
 from harness.errors import ToolError
 from harness.workspace import Workspace
+from workshop import judge, world
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs renameat2")
@@ -216,7 +216,7 @@ def raising(code: int) -> Callable[..., object]:
 def test_a_write_that_fails_half_way_leaves_the_old_file(row: world.Row) -> None:
     """The disk is full after the first byte: a limit on the size of files gives the same from the system."""
 
-    def connect(root: Path) -> world.Call:
+    def connect(root: Path) -> judge.Call:
         import resource
 
         workspace = Workspace(root)
@@ -235,7 +235,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file(row: world.Row) -> None
         return call
 
     expected = {**row["expected"], "hint": ["Nothing was changed"]}
-    assert world.judge_apart({**row, "expected": expected}, connect) == []
+    assert judge.judge_apart({**row, "expected": expected}, connect) == []
 
 
 @pytest.mark.parametrize(

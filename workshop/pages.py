@@ -6,13 +6,14 @@
 
 Kinds: ``transcript N on M`` (lesson N's agent on lesson M's tape), ``lessons`` (the table of lessons),
 ``matrix`` (behaviour by lesson), ``readings`` (what the lessons make of real replies),
-``code PATH NAME`` (a definition, from the file).
+``attacks`` (how many each withstands), ``code PATH NAME`` (a definition, from the file).
 """
 
 import ast
 import io
 import re
 import textwrap
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -21,10 +22,22 @@ from harness.errors import HarnessError
 from harness.lessons import COURSE, all_lessons, find_lesson
 from harness.runner import play
 from workshop import matrix
+from workshop.attacks import attacks_table
 from workshop.budgets import step_sizes
 from workshop.readings import readings_table
 
-MARKED = re.compile(r"(<!-- generated: (?P<what>[^>]*?) -->\n).*?(<!-- /generated -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- generated: (?P<what>[^>]*?) -->\n)(?P<made>.*?)(<!-- /generated -->)", re.DOTALL)
+SLOW = {
+    "attacks": (
+        "harness/*.py",
+        "workshop/attacks.py",
+        "workshop/world.py",
+        "tests/cases/*",
+        "lessons/*/agent.py",
+    ),
+    "readings": ("harness/*.py", "workshop/readings.py", "tests/cases/real*", "lessons/lesson_0*/agent.py"),
+}
+"""Tables that take a minute to make, and the files that they follow from: kept while those are the same."""
 
 
 def all_pages() -> list[Path]:
@@ -38,12 +51,37 @@ def refresh(check: bool) -> list[Path]:
     stale = []
     for page in all_pages():
         old = page.read_text(encoding="utf-8")
-        new = MARKED.sub(lambda m: f"{m[1]}{generate(m['what'])}\n{m[3]}", old)
+        new = MARKED.sub(generated_again, old)
         if new != old:
             stale.append(page)
             if not check:
                 page.write_bytes(new.encode())
     return stale
+
+
+def generated_again(mark: re.Match[str]) -> str:
+    """A mark with its part made again; a slow one only if what it follows from has changed."""
+    what, made = mark["what"], mark["made"]
+    if what in SLOW:
+        follows = f"<!-- of {digest(SLOW[what])} -->"
+        if not made.startswith(follows):
+            made = f"{follows}\n{generate(what)}\n"
+    else:
+        made = f"{generate(what)}\n"
+    return f"{mark[1]}{made}{mark[4]}"
+
+
+def digest(patterns: tuple[str, ...]) -> str:
+    """A short name for the contents of some files."""
+    files = sorted({path for pattern in patterns for path in COURSE.glob(pattern)})
+    sums = "".join(checksum(path) for path in files)
+    return f"{zlib.crc32(sums.encode()):08x}"
+
+
+def checksum(path: Path) -> str:
+    """A file's name and checksum, whatever the line endings of the checkout."""
+    text = path.read_bytes().replace(b"\r\n", b"\n")
+    return f"{path.name} {zlib.crc32(text)} "
 
 
 @cache
@@ -61,6 +99,8 @@ def generate(what: str) -> str:
             return fenced(definition(COURSE / path, name), "python")
         case "lessons", []:
             return lessons_table()
+        case "attacks", []:
+            return attacks_table()
         case "readings", []:
             return readings_table()
         case "matrix", []:

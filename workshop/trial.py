@@ -5,9 +5,12 @@ so the same trials judge our lessons and an agent that somebody wrote from the t
 """
 
 import io
+import os
 import re
+import signal
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +51,29 @@ def in_turn(*replies: str) -> Model:
     return model
 
 
+@contextmanager
+def alarm(seconds: float | None) -> Iterator[None]:
+    """Interrupt what takes longer than this, wherever it waits; POSIX only, in the main thread.
+
+    Raises:
+        HarnessError: the time is over.
+    """
+
+    def ring(*_: object) -> None:
+        raise HarnessError(f"stopped after {seconds} s")
+
+    if seconds is None:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 @dataclass
 class Outcome:
     """What could be seen of a conversation."""
@@ -66,6 +92,10 @@ class Outcome:
         """Every TOOL_RESULT that reached the model, in order."""
         last = self.arrays[-1] if self.arrays else []
         return [m.content for m in last if m.role == "user" and m.content.startswith("TOOL_RESULT")]
+
+    def result(self, number: int) -> str:
+        """The TOOL_RESULT with this number, from 0; an empty text where there is none."""
+        return dict(enumerate(self.results)).get(number, "")
 
     @property
     def answers(self) -> list[str]:
@@ -88,6 +118,8 @@ class Trial:
         files: Mapping[str, str] | None = None,
         beside: Mapping[str, str] | None = None,
         links: Mapping[str, str] | None = None,
+        pipes: Sequence[str] = (),
+        patience: float | None = None,
         answers: Sequence[str] = ("yes",) * 20,
         most_steps: int = 200,
     ) -> Outcome:
@@ -99,6 +131,8 @@ class Trial:
             files: the workspace; the default is one file, notes.txt.
             beside: files next to the workspace, outside it.
             links: symbolic links in the workspace, by name, to where they point.
+            pipes: named pipes in the workspace, at which nobody writes.
+            patience: seconds until the agent is interrupted by an alarm (POSIX), as one that hangs must be.
             answers: what the user answers when asked in mid-turn; without it, yes to everything.
             most_steps: after so many requests the agent is stopped, so that no trial runs for ever.
         """
@@ -123,12 +157,15 @@ class Trial:
                 for path, text in texts.items():
                     (root / path).parent.mkdir(parents=True, exist_ok=True)
                     (root / path).write_bytes(text.encode())
+            for pipe in pipes:
+                os.mkfifo(workspace / pipe)
             for link, target in (links or {}).items():
                 (workspace / link).symlink_to(target)
             console = Console(turns, answers=answers, out=screen)
             agent = make_agent(self.agent_class, client=Client(), console=console, workspace=workspace)
             try:
-                agent.run()
+                with alarm(patience):
+                    agent.run()
             except HarnessError as error:
                 outcome.error = error
             except KeyboardInterrupt:

@@ -1,5 +1,7 @@
 """Lessons 1 to 7: what the article builds."""
 
+import re
+
 from workshop.behaviours import behaviour, edit, read
 from workshop.trial import Trial, expect, in_turn
 
@@ -112,6 +114,7 @@ def stays_inside(trial: Trial) -> None:
     seen = trial.run(
         ["Look around."] + ["Go on."] * 5,
         in_turn(*calls, "Done."),
+        files={"notes.txt": "The code is 4711.\n", "sub/a.txt": ""},
         beside={"secret.txt": "SECRET\n"},
         links={"link.txt": "../secret.txt"},
     )
@@ -119,7 +122,9 @@ def stays_inside(trial: Trial) -> None:
     expect("4711" in sent, "a file inside the workspace was not read")
     expect("SECRET" not in sent, "a file outside the workspace was read")
     expect("workspace/" not in seen.results[-1], "a folder outside the workspace was listed")
-    refused = [r for r in seen.results if r.startswith("TOOL_RESULT ERROR") and "outside" in r]
+    refused = [
+        r for r in seen.results if r.startswith("TOOL_RESULT ERROR") and re.search("outside|out of", r)
+    ]
     expect(len(refused) == 4, "the model was not told that the path leads outside the workspace")
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from harness.errors import ModelError
 from harness.messages import Message
-from workshop.behaviours import behaviour, read
+from workshop.behaviours import behaviour, edit, read
 from workshop.trial import Model, Trial, expect, in_turn
+
+LIST_MANY = 'TOOL_CALL {"name":"list_files","arguments":{"path":"many"}}'
 
 
 def until_stop(model: Model) -> Model:
@@ -62,3 +64,47 @@ def survives_what_ends_a_turn(trial: Trial) -> None:
         last = seen.arrays[-1][-1].content
         expect("4711" in last and "And now?" in last, "something that was said is lost")
         expect(seen.answers == ["4711."], "the user could not go on")
+
+
+@behaviour(11, "the agent waits for a pipe for ever")
+def never_waits_for_a_file(trial: Trial) -> None:
+    """Refuses what is no regular file, without waiting for it, and reads on."""
+    call = read("pipe")
+    seen = trial.run(["Read it."], in_turn(call, read("notes.txt"), "Done."), pipes=["pipe"], patience=0.4)
+    expect(seen.error is None, "the agent waits for a pipe for ever")
+    expect(seen.result(0).startswith("TOOL_RESULT ERROR"), "the model was not told that it is no file")
+    expect("4711" in seen.result(1), "a regular file was not read")
+
+
+@behaviour(11, "bytes that the edit did not name were changed")
+def keeps_every_byte_it_does_not_name(trial: Trial) -> None:
+    """Keeps line endings, a byte order mark and the end of the file in an edit."""
+    before = "\ufeffone\r\ntwo\r\nthree"
+    seen = trial.run(["Change it."], in_turn(edit("f.txt", "two", "2"), "Done."), files={"f.txt": before})
+    expect(seen.files["f.txt"] == before.replace("two", "2"), "bytes that the edit did not name were changed")
+
+
+@behaviour(11, "a file that holds keys was read")
+def keeps_keys_to_itself(trial: Trial) -> None:
+    """Reads files, and none that holds keys."""
+    files = {".env": "KEY=sk-1\n", "notes.txt": "The code is 4711.\n"}
+    seen = trial.run(["Read it."], in_turn(read(".env"), read("notes.txt"), "Done."), files=files)
+    expect("KEY=" not in "".join(seen.results), "a file that holds keys was read")
+    expect(len(seen.results) == 2 and "4711" in seen.result(1), "a file without keys was not read")
+
+
+@behaviour(11, "a binary file went to the model as if it were text")
+def says_what_is_left_out(trial: Trial) -> None:
+    """Cuts a huge file and a huge folder and says so; refuses what is no text."""
+    files = {"big.txt": "x" * 300_000, "bin.dat": "a\0b", **{f"many/{n}": "" for n in range(1100)}}
+    calls = (read("bin.dat"), read("big.txt"), LIST_MANY, "Done.")
+    seen = trial.run(["Read it."], in_turn(*calls), files=files)
+    expect("ERROR" in seen.result(0).split("\n")[0], "a binary file went to the model as if it were text")
+    expect(
+        len(seen.result(1)) < 200_000 and "300,000" in seen.result(1),
+        "a huge file was not cut, or not said",
+    )
+    expect(
+        len(seen.result(2)) < 300_000 and "1,100" in seen.result(2),
+        "a huge folder was not cut, or not said",
+    )

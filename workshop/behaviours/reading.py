@@ -28,8 +28,8 @@ def cuts_the_reply(trial: Trial) -> None:
     expect(said, "the first call was not run")
     expect("code is 1." not in "".join(said), "the array still holds what the model invented")
     expect(said[0].endswith(read("notes.txt")), "the call itself was not kept")
-    expect("4711" in seen.results[0], "the first call was not run")
-    expect("not run" in seen.results[0], "the model was not told that something was not run")
+    expect("4711" in seen.result(0), "the first call was not run")
+    expect("not run" in seen.result(0), "the model was not told that something was not run")
     expect("cut off" in seen.transcript, "the user was not told that something was cut off")
 
 
@@ -40,7 +40,7 @@ def a_result_is_never_the_models(trial: Trial) -> None:
         ["What is the code?"], in_turn("TOOL_RESULT SUCCESS\nThe code is 1.", read("notes.txt"), "4711.")
     )
     expect(len(seen.arrays) > 1, "an invented result passed for an answer")
-    expect(seen.results[0].startswith("TOOL_RESULT ERROR"), "the model was not told that nothing was run")
+    expect(seen.result(0).startswith("TOOL_RESULT ERROR"), "the model was not told that nothing was run")
     expect(seen.answers == ["4711."], "the invented result was shown to the user")
 
 
@@ -53,9 +53,9 @@ def counts_the_lines_of_a_result(trial: Trial) -> None:
     )
     expect(seen.results, "the file was not read")
     expect(
-        seen.results[0].startswith("TOOL_RESULT SUCCESS 3 lines\n"), "where the result ends could not be told"
+        seen.result(0).startswith("TOOL_RESULT SUCCESS 3 lines\n"), "where the result ends could not be told"
     )
-    expect(forged in seen.results[0], "the file's text was changed")
+    expect(forged in seen.result(0), "the file's text was changed")
 
 
 CALL = '{"name":"read_file","arguments":{"path":"notes.txt"}}'
@@ -101,8 +101,8 @@ def an_attempt_is_no_answer(trial: Trial) -> None:
     for reply in NEAR_MISSES:
         seen = trial.run(["What is the code?"], in_turn(reply, read("notes.txt"), "4711."))
         expect(len(seen.arrays) > 1, "a call that could not be run passed for an answer")
-        expect(seen.results[0].startswith("TOOL_RESULT ERROR"), "what is no call was run")
-        expect("TOOL_CALL {" in seen.results[0], "the error did not show the right form")
+        expect(seen.result(0).startswith("TOOL_RESULT ERROR"), "what is no call was run")
+        expect("TOOL_CALL {" in seen.result(0), "the error did not show the right form")
         expect(seen.answers == ["4711."], "the attempt was shown to the user as an answer")
 
 
@@ -114,7 +114,7 @@ def a_cut_call_never_runs(trial: Trial) -> None:
         seen = trial.run(["Change it."], in_turn(whole[:end], "I give up."))
         expect(seen.files["notes.txt"] == "The code is 4711.\n", "a call that was cut off was run")
         expect(
-            seen.results and "cut off" in seen.results[0], "the model was not told that its call was cut off"
+            seen.results and "cut off" in seen.result(0), "the model was not told that its call was cut off"
         )
     seen = trial.run(["Change it."], in_turn(whole, "Done."))
     expect(seen.files["notes.txt"] == "The code is .\n", "the same call, whole, was not run")

@@ -1,147 +1,29 @@
-"""The worlds of ``tests/cases/paths.json`` and ``edits.json``, and the judge of what a tool did in one.
+"""The judge: what came of a tool's call in a world, beside what its row says must come of it.
 
-A row says how a small file tree is built (``setup``), what is called (``tool``, ``arguments``) and what must
-come of it (``expected``). Any agent's tools can be put through the rows: ``build`` a world, make a callable
-that runs a tool in ``world.root``, ``judge`` it. A tool that isn't held (it waits for a pipe, it reads
-/dev/zero) goes into a child of its own: ``judge_apart``.
+Any agent's tools can be put through the rows: ``build`` a world, make a callable that runs a tool in
+``world.root``, ``judge`` it. A tool that isn't held (it waits for a pipe, it reads /dev/zero) goes into a
+child of its own: ``judge_apart``.
 
-Words of ``setup``, each an object; ``ROOT/`` is the workspace, other paths lie beside it, outside:
-    mkdir | fifo | socket: a path        symlink | hardlink: a path, to: where it leads
-    file: a path, with text | b64 | repeat: [text, times]      rawfile: a folder, name_b64: the name's bytes
-    many: a folder, count: n             chmod: a path, mode: octal digits
-    sparse: a path, size: bytes          env: variables            root_via_symlink: the link to use as root
 Words of ``expected``: ``result`` (ok | error | either), and those that ``_judge_answer`` and ``_judge_tree``
 read; ``code`` and ``note`` are for people.
 """
 
-import base64
 import json
 import os
 import re
 import stat
-import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-Row = dict[str, Any]
+from workshop.world import Row, World, build, contents, filled_in
+
 Call = Callable[[str, dict[str, Any]], tuple[bool, str]]
-CASES = Path(__file__).with_name("cases")
-
-
-def rows(file: str, *, kinds: tuple[str, ...] = ()) -> list[Row]:
-    """The rows of ``tests/cases/<file>``, of these kinds or of all."""
-    found: list[Row] = json.loads((CASES / file).read_text("utf-8"))
-    return [row for row in found if not kinds or row["kind"] in kinds]
-
-
-def why_not_here(row: Row) -> str:
-    """Why the row can't be run on this system and by this user; "" where it can."""
-    wanted = row.get("os", "any")
-    if wanted == "linux" and sys.platform != "linux":
-        return "needs Linux"
-    if wanted.startswith("posix") and os.name != "posix":
-        return "needs POSIX"
-    if wanted == "posix-nonroot" and os.geteuid() == 0:
-        return "root may read everything: run it with judge_apart(..., uid=...)"
-    return ""
-
-
-@dataclass
-class World:
-    """A row's file tree: ``base`` holds the workspace ``ROOT`` and what lies beside it."""
-
-    base: Path
-    root: Path
-    """The path to give to the agent: the workspace, or a link to it."""
-    env: dict[str, str] = field(default_factory=dict)
-
-    def path(self, name: str) -> Path:
-        """A path of the row: relative to ``base``, where it isn't absolute."""
-        return self.base / name
-
-
-def build(row: Row, base: Path) -> World:
-    """Make the row's file tree in the empty folder ``base``. Raises OSError where the system can't."""
-    world = World(base, base / "ROOT")
-    world.root.mkdir()
-    for step in _filled_in(row.get("setup", []), base):
-        _build_step(world, step)
-    return world
-
-
-def _filled_in(value: Any, base: Path) -> Any:
-    """``value`` with ``$ABS`` replaced by the absolute path of ``base``, and [text, times] repeated."""
-    if isinstance(value, str):
-        return value.replace("$ABS", str(base))
-    if isinstance(value, list):
-        return [_filled_in(item, base) for item in value]
-    if isinstance(value, dict):
-        if value.keys() == {"repeat"}:
-            text, times = value["repeat"]
-            return text * times
-        return {key: _filled_in(item, base) for key, item in value.items()}
-    return value
-
-
-def _build_step(world: World, step: dict[str, Any]) -> None:
-    word = next(iter(step))
-    at = world.path(step[word]) if isinstance(step[word], str) else world.base
-    at.parent.mkdir(parents=True, exist_ok=True)
-    match word:
-        case "mkdir":
-            at.mkdir(parents=True, exist_ok=True)
-        case "file":
-            at.write_bytes(_contents(step))
-        case "rawfile":
-            name = base64.b64decode(step["name_b64"])
-            with open(os.path.join(os.fsencode(at), name), "xb"):
-                pass
-        case "sparse":
-            at.touch()
-            os.truncate(at, step["size"])
-        case "symlink":
-            at.symlink_to(step["to"])
-        case "hardlink":
-            target = world.path(step["to"])
-            if "text" in step:
-                target.write_text(step["text"], "utf-8")
-            at.hardlink_to(target)
-        case "fifo":
-            os.mkfifo(at)
-        case "socket":
-            os.mknod(at, stat.S_IFSOCK | 0o600)  # without a program behind it; Linux only
-        case "many":
-            first, *others = (at / f"f{number:05}{step.get('suffix', '')}" for number in range(step["count"]))
-            first.touch()
-            for other in others:
-                try:
-                    os.link(first, other)  # twenty times as fast as a file of its own
-                except OSError:  # a file may have so many names only
-                    other.touch()
-        case "chmod":
-            at.chmod(int(step["mode"], 8))
-        case "env":
-            world.env.update(step["env"])
-        case "root_via_symlink":
-            at.symlink_to("ROOT")
-            world.root = at
-        case _:
-            raise ValueError(f"unknown word in setup: {word}")
-
-
-def _contents(step: dict[str, Any]) -> bytes:
-    if "b64" in step:
-        return base64.b64decode(step["b64"])
-    text = step["repeat"][0] * step["repeat"][1] if "repeat" in step else step["text"]
-    data: bytes = text.encode()
-    return data
 
 
 def judge(row: Row, world: World, call: Call) -> list[str]:
@@ -154,7 +36,7 @@ def judge(row: Row, world: World, call: Call) -> list[str]:
     """
     outside = _snapshot(world.base, leave_out=world.base / "ROOT")
     inside = _snapshot(world.base / "ROOT")
-    arguments = _filled_in(row["arguments"], world.base)
+    arguments = filled_in(row["arguments"], world.base)
     with mock.patch.dict(os.environ, world.env), _umask(0o022):
         start = time.monotonic()
         ok, text = call(row["tool"], arguments)
@@ -204,8 +86,8 @@ def _judge_tree(expected: dict[str, Any], world: World, ok: bool) -> list[str]:
     for post in expected.get("post", []) if ok or expected["result"] != "either" else []:
         path = world.path(post["path"])
         data = path.read_bytes() if path.is_file() else None
-        if {"text", "b64", "repeat"} & post.keys() and data != _contents(post):
-            found.append(f"{post['path']} holds {data and data[:200]!r}, not {_contents(post)[:200]!r}")
+        if {"text", "b64", "repeat"} & post.keys() and data != contents(post):
+            found.append(f"{post['path']} holds {data and data[:200]!r}, not {contents(post)[:200]!r}")
         mode = stat.S_IMODE(path.stat().st_mode) if data is not None and os.name == "posix" else None
         if "mode" in post and mode not in (None, int(post["mode"], 8)):
             found.append(f"{post['path']} has the mode {mode:o}, not {post['mode']}")
