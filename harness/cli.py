@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness import upkeep
 from harness.console import Console, use_utf8, wants_color
 from harness.errors import HarnessError, SettingsError
 from harness.lessons import COURSE, all_lessons, find_lesson, previous_lesson
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from harness.scenario import Scenario
     from harness.tape import Tape
 
+FIRST_WITH_SESSIONS = 12
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -39,6 +41,7 @@ def harness(context: click.Context, color: bool | None) -> None:
 @click.option("--cassette", type=click.Path(path_type=Path), help="Play this tape, not the lesson's own.")
 @click.option("--step", is_flag=True, help="Wait for Enter before each turn of the tape.")
 @click.option("--wire", is_flag=True, help="Show what each request adds to the array, and the raw reply.")
+@click.option("--resume", is_flag=False, flag_value="", help="Go on with a session, the latest or by name.")
 @click.pass_obj
 def lesson(
     color: bool | None,
@@ -50,6 +53,7 @@ def lesson(
     cassette: Path | None,
     step: bool,
     wire: bool,
+    resume: str | None,
 ) -> None:
     """Run lesson NUMBER: its tape, or with a key or --live a real model."""
     chosen = find_lesson(number)
@@ -62,19 +66,50 @@ def lesson(
     if live is None:
         live = cassette is None and (base_url is not None or live_by_default(dotenv=COURSE / ".env"))
     if live:
+        if resume is not None and chosen.number < FIRST_WITH_SESSIONS:
+            raise SettingsError(
+                f"lesson {chosen.number} keeps no session; from lesson {FIRST_WITH_SESSIONS} on"
+            )
         if cassette is not None or step:
             raise SettingsError("--cassette and --step are for playing a tape; leave --live out")
         settings = load_settings(base_url, model, dotenv=COURSE / ".env")
         console.note(f"{settings.model} at {settings.base_url}; Ctrl+D leaves")
-        runner.live(chosen, console, settings, workspace=workspace, wire=wire)
+        session = chosen_session(resume, console)
+        runner.live(chosen, console, settings, session=session, workspace=workspace, wire=wire)
     else:
 
-        def screen(scenario: "Scenario", tape: "Tape") -> Console:
+        def introduce(scenario: "Scenario", tape: "Tape") -> None:
             console.note(scenario.shows)
             console.note(f"(a tape, no network; the model on it: {tape.model}, {tape.when})")
+
+        def screen(scenario: "Scenario") -> Console:
             return Console(scenario.turns, answers=scenario.answers, color=color, step=step)
 
-        runner.play(chosen, screen, tape=cassette, workspace=workspace, wire=wire)
+        runner.play(chosen, screen, introduce=introduce, tape=cassette, workspace=workspace, wire=wire)
+
+
+def chosen_session(resume: str | None, console: Console) -> Path:
+    """The file of a new session, or of the one to go on with."""
+    from harness.session import find_session, new_session_path, sessions_folder
+
+    folder = sessions_folder()
+    if resume is None:
+        return new_session_path(folder)
+    path = find_session(folder, resume)
+    console.note(f"going on with session {path.stem}")
+    return path
+
+
+@harness.command()
+def sessions() -> None:
+    """The sessions of live runs, the oldest first: name, number of messages, how it began."""
+    from harness.printable import one_line
+    from harness.session import all_sessions, sessions_folder
+
+    folder = sessions_folder()
+    for one in all_sessions(folder):
+        click.echo(f"{one.path.stem}  {one.messages:4}  {one_line(one.first, 80)}")
+    click.echo(f"(in {folder}; to go on with one: harness lesson {FIRST_WITH_SESSIONS} --live --resume NAME)")
 
 
 @harness.command("list")
@@ -139,50 +174,6 @@ def record(color: bool | None, number: int, base_url: str | None, model: str | N
 
 
 @harness.command()
-@click.argument("number", type=int)
-def carry(number: int) -> None:
-    """Merge an uncommitted fix of lesson NUMBER's agent forward into every later lesson."""
-    from workshop.carry import carry as carry_forward
-
-    for line in carry_forward(number):
-        click.echo(line)
-
-
-@harness.command()
-@click.option("--check", is_flag=True, help="Change nothing; fail if anything is out of date.")
-def pages(check: bool) -> None:
-    """Write the generated parts of every page again: transcripts, tables, code from files."""
-    from workshop.pages import refresh
-
-    stale = refresh(check=check)
-    for path in stale:
-        click.echo(f"{'out of date' if check else 'written'}: {path}")
-    if check and stale:
-        raise HarnessError("run: make pages")
-
-
-@harness.command()
-def picture() -> None:
-    """Draw the README's picture again, from a run."""
-    from workshop.picture import PICTURE, refresh_picture
-
-    click.echo(f"{'written' if refresh_picture() else 'the same as before'}: {PICTURE}")
-
-
-@harness.command()
-@click.option("--check", is_flag=True, help="Change nothing; fail if a tape is out of date.")
-def cassettes(check: bool) -> None:
-    """Record every lesson's tape again from its scripted model."""
-    from workshop.cassettes import record_all
-
-    stale = record_all(check=check)
-    for path in stale:
-        click.echo(f"{'out of date' if check else 'written'}: {path}")
-    if check and stale:
-        raise HarnessError("run: make cassettes")
-
-
-@harness.command()
 @click.option("--live", is_flag=True, help="Also ask the endpoint for one reply.")
 @click.option("--base-url", help="An OpenAI-compatible endpoint.")
 @click.option("--model", help="The model's name at that endpoint.")
@@ -200,6 +191,10 @@ def doctor(color: bool | None, live: bool, base_url: str | None, model: str | No
             click.echo(f"     {finding.remedy}")
     if faults:
         raise HarnessError(f"{faults} of these want mending")
+
+
+for command in upkeep.COMMANDS:
+    harness.add_command(command)
 
 
 def run_script(file: str) -> None:

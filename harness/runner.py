@@ -1,7 +1,9 @@
 """Set up what an agent is handed, and let it run: on a tape, live, or to record a tape."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +13,7 @@ from harness.errors import EndOfDemonstrationError, ModelError, SettingsError
 from harness.lessons import SAMPLE, Lesson, load_agent, make_agent, previous_lesson
 from harness.messages import Message
 from harness.scenario import Scenario, load_scenario, workspace_copy
+from harness.session import Session
 from harness.settings import Settings
 from harness.tape import Tape
 
@@ -41,8 +44,9 @@ def chosen_workspace(scenario: Scenario, named: Path | None) -> Iterator[Path]:
 
 def play(
     lesson: Lesson,
-    console: Callable[[Scenario, Tape], Console],
+    console: Callable[[Scenario], Console],
     *,
+    introduce: Callable[[Scenario, Tape], None] = lambda scenario, tape: None,
     agent: Path | None = None,
     tape: Path | None = None,
     workspace: Path | None = None,
@@ -52,7 +56,8 @@ def play(
 
     Args:
         lesson: whose scenario and tape.
-        console: makes the console, given the scenario with the user's turns, and the tape.
+        console: makes the console, given the scenario with the user's turns.
+        introduce: is told what is about to be played.
         agent: another agent's file to run on the same scenario, such as the lesson before.
         tape: another tape than the lesson's own.
         workspace: a folder to work in, instead of a copy of the scenario's.
@@ -66,20 +71,34 @@ def play(
     scenario = load_scenario(lesson.scenario_path)
     nowhere = Settings(base_url="http://tape.invalid/v1", model="tape", api_key=None)
     with playing(tape or lesson.tape_path) as played, chosen_workspace(scenario, workspace) as folder:
-        screen = console(scenario, played)
+        introduce(scenario, played)
         # A wait that is on the tape was waited for when it was recorded.
         client = ChatClient(nowhere, notice=lambda line: None, sleep=lambda seconds: None)
-        player = Player(client, scenario.rules, notice=screen.warn)
-        bounded = Bounded(player, scenario.stop_after)
-        run_agent(agent or lesson.agent_path, bounded, screen, folder, wire=wire)
+        screen = console(scenario)
+        player = Bounded(Player(client, scenario.rules, notice=screen.warn), scenario.stop_after)
+        perform(scenario, agent or lesson.agent_path, player, console, folder, wire=wire)
         for name in scenario.show:
             screen.note(f"{name} now holds {(folder / name).read_bytes()!r}")
 
 
 def live(
-    lesson: Lesson, console: Console, settings: Settings, *, workspace: Path | None = None, wire: bool = False
+    lesson: Lesson,
+    console: Console,
+    settings: Settings,
+    *,
+    session: Path,
+    workspace: Path | None = None,
+    wire: bool = False,
 ) -> None:
     """Let the user talk to the endpoint of ``settings`` through a lesson's agent.
+
+    Args:
+        lesson: whose agent.
+        console: where the user types.
+        settings: the endpoint.
+        session: the session's file, for an agent that keeps one; if it is there, it is resumed.
+        workspace: a folder to work in, instead of a copy of the scenario's.
+        wire: show each request and reply.
 
     Raises:
         HarnessError: as ``play``, and ModelError where the endpoint gives no reply.
@@ -88,7 +107,7 @@ def live(
     with chosen_workspace(scenario, workspace) as folder:
         client = ChatClient(settings, notice=console.warn, waiting=console.thinking)
         try:
-            run_agent(lesson.agent_path, client, console, folder, wire=wire)
+            run_agent(lesson.agent_path, client, console, folder, session, wire=wire)
         finally:
             client.close()
 
@@ -129,7 +148,8 @@ def record(
                 client = ChatClient(settings, notice=lambda line: None, sleep=lambda seconds: None)
             with workspace_copy(scenario, SAMPLE) as folder:
                 try:
-                    run_agent(one.agent_path, Bounded(client, scenario.stop_after), screen, folder)
+                    bounded = Bounded(client, scenario.stop_after)
+                    perform(scenario, one.agent_path, bounded, console, folder)
                 except (ModelError, EndOfDemonstrationError) as error:
                     screen.note(str(error))  # some lessons are about just that, and it is on the tape now
                 finally:
@@ -156,10 +176,38 @@ class Bounded:
         return self._client.complete(messages)
 
 
-def run_agent(path: Path, client: Client, console: Console, workspace: Path, *, wire: bool = False) -> None:
-    """Make the agent of a file and let it take turns."""
+def perform(
+    scenario: Scenario,
+    agent: Path,
+    client: Client,
+    console: Callable[[Scenario], Console],
+    workspace: Path,
+    *,
+    wire: bool = False,
+) -> None:
+    """Let an agent play its part in a scenario: once, and where the scenario says so again, resumed."""
+    with tempfile.TemporaryDirectory(prefix="harness-") as folder:
+        session = Path(folder) / "session.jsonl"
+        run_agent(agent, client, console(scenario), workspace, session, wire=wire)
+        if scenario.again:
+            second = console(replace(scenario, turns=scenario.again))
+            second.note("The program has ended. It is started again, with --resume.")
+            run_agent(agent, client, second, workspace, session, wire=wire)
+
+
+def run_agent(
+    path: Path, client: Client, console: Console, workspace: Path, session: Path, *, wire: bool = False
+) -> None:
+    """Make the agent of a file, hand it what it asks for, and let it take turns."""
     if wire:
         from harness.wire import Wire
 
         client = Wire(client, console)
-    make_agent(load_agent(path), client=client, console=console, workspace=workspace).run()
+    log = Session(session)
+    if log.torn:
+        console.note("The last line of the session was cut off, as by a crash; it is dropped.")
+    try:
+        agent = load_agent(path)
+        make_agent(agent, client=client, console=console, workspace=workspace, session=log).run()
+    finally:
+        log.close()

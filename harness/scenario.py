@@ -41,6 +41,8 @@ class Scenario:
     """One sentence: what to look for."""
     turns: tuple[str, ...]
     rules: tuple[Rule, ...]
+    again: tuple[str, ...] = ()
+    """Turns of a second run: the program ends, and is started again with --resume."""
     answers: tuple[str, ...] = ()
     stop_after: int = 100
     """The demonstration ends after so many requests; some lessons would go on for ever."""
@@ -74,7 +76,18 @@ def load_scenario(path: Path) -> Scenario:
         raise ScenarioError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise ScenarioError(f"{path}: expected keys such as shows, turns and rules")
-    known = {"shows", "turns", "answers", "workspace", "beside", "files", "rules", "show", "stop_after"}
+    known = {
+        "shows",
+        "turns",
+        "again",
+        "answers",
+        "workspace",
+        "beside",
+        "files",
+        "rules",
+        "show",
+        "stop_after",
+    }
     if unknown := set(data) - known:
         raise ScenarioError(f"{path}: unknown key {sorted(map(str, unknown))[0]!r}; known: {sorted(known)}")
     workspace = data.get("workspace")
@@ -82,6 +95,7 @@ def load_scenario(path: Path) -> Scenario:
         path=path,
         shows=str(data.get("shows", "")).strip(),
         turns=tuple(str(turn) for turn in data.get("turns") or []),
+        again=tuple(str(turn) for turn in data.get("again") or []),
         answers=tuple(str(answer) for answer in data.get("answers") or []),
         stop_after=int(data.get("stop_after") or 100),
         workspace=path.parent / workspace if workspace else None,

@@ -25,6 +25,7 @@ PROOFS = {
     8: ("# steep 0.3.0", "# steep 1.0.0"),
     9: ("data/teas.csv now has a line for mate", "Assistant: **TOOL_CALL**"),
     10: ("There are five teas in data/teas.csv", "left alone it would go on"),
+    12: ("You drink oolong, and it wants 85", "Which tea is yours?"),
     11: ("tea\\r\\nlemon\\r\\nsugar", "The key is 4711"),
 }
 

@@ -20,6 +20,7 @@ from harness.console import Console
 from harness.errors import HarnessError, ModelError
 from harness.lessons import make_agent
 from harness.messages import Message
+from harness.session import Session
 
 Model = Callable[[Sequence[Message]], str]
 
@@ -120,6 +121,7 @@ class Trial:
         links: Mapping[str, str] | None = None,
         pipes: Sequence[str] = (),
         patience: float | None = None,
+        session: Path | None = None,
         answers: Sequence[str] = ("yes",) * 20,
         most_steps: int = 200,
     ) -> Outcome:
@@ -133,6 +135,7 @@ class Trial:
             links: symbolic links in the workspace, by name, to where they point.
             pipes: named pipes in the workspace, at which nobody writes.
             patience: seconds until the agent is interrupted by an alarm (POSIX), as one that hangs must be.
+            session: the session's file, for an agent that keeps one; without it, a fresh one.
             answers: what the user answers when asked in mid-turn; without it, yes to everything.
             most_steps: after so many requests the agent is stopped, so that no trial runs for ever.
         """
@@ -162,7 +165,10 @@ class Trial:
             for link, target in (links or {}).items():
                 (workspace / link).symlink_to(target)
             console = Console(turns, answers=answers, out=screen)
-            agent = make_agent(self.agent_class, client=Client(), console=console, workspace=workspace)
+            log = Session(session or folder / "session.jsonl")
+            agent = make_agent(
+                self.agent_class, client=Client(), console=console, workspace=workspace, session=log
+            )
             try:
                 with alarm(patience):
                     agent.run()
@@ -170,6 +176,7 @@ class Trial:
                 outcome.error = error
             except KeyboardInterrupt:
                 outcome.error = ModelError("interrupted")
+            log.close()
             outcome.transcript = screen.getvalue()
             for file in filter(Path.is_file, folder.rglob("*")):
                 inside = file.is_relative_to(workspace)

@@ -44,7 +44,7 @@ def behaviour(first: int, breaks: str = "") -> Callable[[Callable[[Trial], None]
 
 def all_behaviours() -> list[Behaviour]:
     """Every row of the matrix, in the order of the lessons."""
-    from workshop.behaviours import article, holding, reading  # noqa: F401 - each registers its own when it is imported
+    from workshop.behaviours import article, holding, reading, surroundings  # noqa: F401 - each registers its own when it is imported
 
     return sorted(REGISTERED, key=lambda row: row.first)
 

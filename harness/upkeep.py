@@ -1,0 +1,52 @@
+"""The commands for those who change the course: carry a fix on, make tapes, pages and picture again."""
+
+import click
+
+from harness.errors import HarnessError
+
+
+@click.command()
+@click.argument("number", type=int)
+def carry(number: int) -> None:
+    """Merge an uncommitted fix of lesson NUMBER's agent forward into every later lesson."""
+    from workshop.carry import carry as carry_forward
+
+    for line in carry_forward(number):
+        click.echo(line)
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Change nothing; fail if anything is out of date.")
+def pages(check: bool) -> None:
+    """Write the generated parts of every page again: transcripts, tables, code from files."""
+    from workshop.pages import refresh
+
+    stale = refresh(check=check)
+    for path in stale:
+        click.echo(f"{'out of date' if check else 'written'}: {path}")
+    if check and stale:
+        raise HarnessError("run: make pages")
+
+
+@click.command()
+def picture() -> None:
+    """Draw the README's picture again, from a run."""
+    from workshop.picture import PICTURE, refresh_picture
+
+    click.echo(f"{'written' if refresh_picture() else 'the same as before'}: {PICTURE}")
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Change nothing; fail if a tape is out of date.")
+def cassettes(check: bool) -> None:
+    """Record every lesson's tape again from its scripted model."""
+    from workshop.cassettes import record_all
+
+    stale = record_all(check=check)
+    for path in stale:
+        click.echo(f"{'out of date' if check else 'written'}: {path}")
+    if check and stale:
+        raise HarnessError("run: make cassettes")
+
+
+COMMANDS = (carry, pages, picture, cassettes)
