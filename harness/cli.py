@@ -9,7 +9,7 @@ import click
 
 from harness import upkeep
 from harness.console import Console, use_utf8, wants_color
-from harness.errors import HarnessError, SettingsError
+from harness.errors import HarnessError, NoModelError, SettingsError
 from harness.lessons import COURSE, all_lessons, find_lesson, previous_lesson
 
 if TYPE_CHECKING:
@@ -88,6 +88,43 @@ def lesson(
         runner.play(chosen, screen, introduce=introduce, tape=cassette, workspace=workspace, wire=wire)
 
 
+@harness.command()
+@click.option(
+    "--workspace", type=click.Path(path_type=Path), default=".", help="The folder; default: this one."
+)
+@click.option("--base-url", help="An OpenAI-compatible endpoint.")
+@click.option("--model", help="The model's name at that endpoint.")
+@click.option("--budget", type=click.IntRange(min=500), help="Tokens that the conversation may take.")
+@click.option("--wire", is_flag=True, help="Show what each request adds to the array, and the raw reply.")
+@click.option("--resume", is_flag=False, flag_value="", help="Go on with a session, the latest or by name.")
+@click.pass_obj
+def chat(
+    color: bool | None,
+    workspace: Path,
+    base_url: str | None,
+    model: str | None,
+    budget: int | None,
+    wire: bool,
+    resume: str | None,
+) -> None:
+    """Talk to a model about your own project: the last working agent, on this folder."""
+    from harness import runner
+    from harness.chat import AGENT, FIRST_STEPS
+    from harness.settings import load_settings
+
+    console = Console(color=color)
+    try:
+        settings = load_settings(base_url, model, dotenv=COURSE / ".env")
+    except NoModelError:
+        raise NoModelError(FIRST_STEPS) from None
+    console.note(f"{settings.model} at {settings.base_url}, on {workspace.resolve()}; Ctrl+D leaves")
+    given = {} if budget is None else {"budget": budget}
+    session = chosen_session(resume, console)
+    runner.live(
+        find_lesson(AGENT), console, settings, session=session, workspace=workspace, wire=wire, **given
+    )
+
+
 def chosen_session(resume: str | None, console: Console) -> Path:
     """The file of a new session, or of the one to go on with."""
     from harness.session import find_session, new_session_path, sessions_folder
@@ -109,7 +146,7 @@ def sessions() -> None:
     folder = sessions_folder()
     for one in all_sessions(folder):
         click.echo(f"{one.path.stem}  {one.messages:4}  {one_line(one.first, 80)}")
-    click.echo(f"(in {folder}; to go on with one: harness lesson {FIRST_WITH_SESSIONS} --live --resume NAME)")
+    click.echo(f"(in {folder}; to go on with one: harness chat --resume NAME)")
 
 
 @harness.command("list")
@@ -137,16 +174,6 @@ def diff(color: bool | None, number: int | None, against: int | None, stat: bool
         older = find_lesson(against) if against is not None else previous_lesson(newer)
         lines = differ.diff(older, newer, color=wants_color(color, sys.stdout))
     click.echo("\n".join(lines), color=True)
-
-
-@harness.command()
-@click.pass_obj
-def matrix(color: bool | None) -> None:
-    """Behaviour by lesson, from a real run: what each lesson can do, and fails to do."""
-    from workshop.matrix import grid_lines, run_matrix
-
-    for line in grid_lines(run_matrix(), color=wants_color(color, sys.stdout)):
-        click.echo(line, color=True)
 
 
 @harness.command()

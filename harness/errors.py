@@ -13,6 +13,10 @@ class SettingsError(HarnessError):
     exit_code = 2
 
 
+class NoModelError(SettingsError):
+    """A live run was asked for, and neither an endpoint nor a key is set."""
+
+
 class ModelError(HarnessError):
     """The endpoint gave no usable reply; ``retryable`` says whether asking again later makes sense."""
 

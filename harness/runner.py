@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.client import ChatClient, Reply
 from harness.console import Console
@@ -89,6 +89,7 @@ def live(
     session: Path,
     workspace: Path | None = None,
     wire: bool = False,
+    **given: Any,
 ) -> None:
     """Let the user talk to the endpoint of ``settings`` through a lesson's agent.
 
@@ -99,6 +100,7 @@ def live(
         session: the session's file, for an agent that keeps one; if it is there, it is resumed.
         workspace: a folder to work in, instead of a copy of the scenario's.
         wire: show each request and reply.
+        given: what else the agent is handed, by name, where it asks for it.
 
     Raises:
         HarnessError: as ``play``, and ModelError where the endpoint gives no reply.
@@ -107,7 +109,7 @@ def live(
     with chosen_workspace(scenario, workspace) as folder:
         client = ChatClient(settings, notice=console.warn, waiting=console.thinking)
         try:
-            run_agent(lesson.agent_path, client, console, folder, session, wire=wire)
+            run_agent(lesson.agent_path, client, console, folder, session, wire=wire, **given)
         finally:
             client.close()
 
@@ -188,15 +190,22 @@ def perform(
     """Let an agent play its part in a scenario: once, and where the scenario says so again, resumed."""
     with tempfile.TemporaryDirectory(prefix="harness-") as folder:
         session = Path(folder) / "session.jsonl"
-        run_agent(agent, client, console(scenario), workspace, session, wire=wire)
+        run_agent(agent, client, console(scenario), workspace, session, wire=wire, **scenario.given)
         if scenario.again:
             second = console(replace(scenario, turns=scenario.again))
             second.note("The program has ended. It is started again, with --resume.")
-            run_agent(agent, client, second, workspace, session, wire=wire)
+            run_agent(agent, client, second, workspace, session, wire=wire, **scenario.given)
 
 
 def run_agent(
-    path: Path, client: Client, console: Console, workspace: Path, session: Path, *, wire: bool = False
+    path: Path,
+    client: Client,
+    console: Console,
+    workspace: Path,
+    session: Path,
+    *,
+    wire: bool = False,
+    **given: Any,
 ) -> None:
     """Make the agent of a file, hand it what it asks for, and let it take turns."""
     if wire:
@@ -208,6 +217,6 @@ def run_agent(
         console.note("The last line of the session was cut off, as by a crash; it is dropped.")
     try:
         agent = load_agent(path)
-        make_agent(agent, client=client, console=console, workspace=workspace, session=log).run()
+        make_agent(agent, client=client, console=console, workspace=workspace, session=log, **given).run()
     finally:
         log.close()

@@ -28,6 +28,8 @@ class Rule:
     when: dict[str, re.Pattern[str]]
     reply: str
     finish_reason: str = "stop"
+    over: int = 0
+    """Only for an array of more tokens than this, four characters each: a context window that is full."""
     status: int = 200
     """Other than 200, the server answers with this HTTP status and ``reply`` as its error message."""
 
@@ -48,6 +50,8 @@ class Scenario:
     """The demonstration ends after so many requests; some lessons would go on for ever."""
     workspace: Path | None = None
     """The folder the agent is given a copy of; None is the sample project."""
+    given: dict[str, Any] = field(default_factory=dict)
+    """What else the agent is handed, by name, where it asks for it."""
     show: tuple[str, ...] = ()
     """Files of the workspace to show at the end, byte for byte."""
     beside: dict[str, str] = field(default_factory=dict)
@@ -84,6 +88,7 @@ def load_scenario(path: Path) -> Scenario:
         "workspace",
         "beside",
         "files",
+        "given",
         "rules",
         "show",
         "stop_after",
@@ -94,18 +99,31 @@ def load_scenario(path: Path) -> Scenario:
     return Scenario(
         path=path,
         shows=str(data.get("shows", "")).strip(),
-        turns=tuple(str(turn) for turn in data.get("turns") or []),
-        again=tuple(str(turn) for turn in data.get("again") or []),
-        answers=tuple(str(answer) for answer in data.get("answers") or []),
+        turns=texts(data, "turns", path),
+        again=texts(data, "again", path),
+        answers=texts(data, "answers", path),
         stop_after=int(data.get("stop_after") or 100),
         workspace=path.parent / workspace if workspace else None,
-        show=tuple(str(name) for name in data.get("show") or []),
+        given=dict(data.get("given") or {}),
+        show=texts(data, "show", path),
         beside=dict(data.get("beside") or {}),
         files=dict(data.get("files") or {}),
         rules=tuple(
             read_rule(item, f"{path}: rule {n}") for n, item in enumerate(data.get("rules") or [], 1)
         ),
     )
+
+
+def texts(data: dict[str, Any], key: str, path: Path) -> tuple[str, ...]:
+    """A list of texts.
+
+    Raises:
+        ScenarioError: one of them is something else: to YAML a bare ``yes`` is true, and ``2`` a number.
+    """
+    found = data.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise ScenarioError(f"{path}: {key} is a list of texts; put quotes around yes, no and numbers")
+    return tuple(found)
 
 
 def read_rule(item: Any, place: str) -> Rule:
@@ -116,7 +134,7 @@ def read_rule(item: Any, place: str) -> Rule:
     """
     if not isinstance(item, dict) or not isinstance(item.get("reply"), str):
         raise ScenarioError(f"{place}: a rule needs a reply")
-    if unknown := set(item) - {"when", "reply", "finish_reason", "status"}:
+    if unknown := set(item) - {"when", "reply", "finish_reason", "over", "status"}:
         raise ScenarioError(f"{place}: unknown key {sorted(map(str, unknown))[0]!r}")
     when = item.get("when") or {}
     if not isinstance(when, dict) or set(when) - set(PARTS):
@@ -127,7 +145,8 @@ def read_rule(item: Any, place: str) -> Rule:
         raise ScenarioError(f"{place}: {error}") from error
     # A block of YAML ends in a newline; a model's reply does not.
     reply = item["reply"].removesuffix("\n")
-    return Rule(patterns, reply, item.get("finish_reason", "stop"), int(item.get("status", 200)))
+    over, status = int(item.get("over", 0)), int(item.get("status", 200))
+    return Rule(patterns, reply, item.get("finish_reason", "stop"), over, status)
 
 
 @contextmanager

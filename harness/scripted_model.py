@@ -33,23 +33,24 @@ def scripted_reply(rules: Sequence[Rule], messages: Sequence[dict[str, str]]) ->
         found = [
             next(filter(None, map(pattern.search, parts[part])), None) for part, pattern in rule.when.items()
         ]
-        if all(found):
+        if all(found) and tokens_of(messages) > rule.over:
             reply = rule.reply
             for match in filter(None, found):
                 for name, value in match.groupdict().items():
                     reply = reply.replace("{{" + name + "}}", value or "")
-            return Rule(rule.when, reply, rule.finish_reason, rule.status)
+            return Rule(rule.when, reply, rule.finish_reason, rule.over, rule.status)
     return Rule({}, NO_RULE)
 
 
-def completion(rule: Rule, messages: Sequence[dict[str, str]]) -> dict[str, Any]:
-    """The body of the HTTP answer, in the shape of the chat completions API.
+def tokens_of(messages: Sequence[dict[str, str]]) -> int:
+    """An estimate, four characters a token: nothing here has a tokenizer."""
+    return -(-sum(len(message["content"]) for message in messages) // 4)
 
-    The usage is an estimate, four characters a token, since nothing here has a tokenizer.
-    """
+
+def completion(rule: Rule, messages: Sequence[dict[str, str]]) -> dict[str, Any]:
+    """The body of the HTTP answer, in the shape of the chat completions API."""
     if rule.status != 200:
         return {"error": {"message": rule.reply, "code": rule.status}}
-    sent = sum(len(message["content"]) for message in messages)
     return {
         "object": "chat.completion",
         "model": MODEL_NAME,
@@ -60,7 +61,7 @@ def completion(rule: Rule, messages: Sequence[dict[str, str]]) -> dict[str, Any]
                 "finish_reason": rule.finish_reason,
             }
         ],
-        "usage": {"prompt_tokens": -(-sent // 4), "completion_tokens": -(-len(rule.reply) // 4)},
+        "usage": {"prompt_tokens": tokens_of(messages), "completion_tokens": -(-len(rule.reply) // 4)},
     }
 
 

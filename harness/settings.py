@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from harness.errors import SettingsError
+from harness.errors import NoModelError, SettingsError
 
 OPENAI_URL = "https://api.openai.com/v1"
 CHEAP_MODEL = "gpt-4o-mini"  # when none is named: enough for every lesson, at a fraction of a cent a run
@@ -70,7 +70,8 @@ def load_settings(
     key none is sent, which is what local servers expect. ``LLM_TIMEOUT`` is in seconds.
 
     Raises:
-        SettingsError: a setting can't be used (the text names it), or neither an endpoint nor a key is set.
+        SettingsError: a setting can't be used; the text names it.
+        NoModelError: neither an endpoint nor a key is set.
     """
     file = _read_dotenv(dotenv)
 
@@ -87,7 +88,7 @@ def load_settings(
     model_found = find("LLM_MODEL", "OPENAI_MODEL")
     timeout_found = find("LLM_TIMEOUT")
     if not url_found and not key_found:
-        raise SettingsError(
+        raise NoModelError(
             "no model to talk to: set LLM_API_KEY (OpenAI, or with LLM_BASE_URL any other endpoint), "
             "or name a local server with --base-url http://127.0.0.1:11434/v1"
         )

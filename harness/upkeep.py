@@ -1,8 +1,21 @@
-"""The commands for those who change the course: carry a fix on, make tapes, pages and picture again."""
+"""The commands that look after the course: the matrix, carrying a fix on, tapes, pages and picture."""
+
+import sys
 
 import click
 
+from harness.console import wants_color
 from harness.errors import HarnessError
+
+
+@click.command()
+@click.pass_obj
+def matrix(color: bool | None) -> None:
+    """Behaviour by lesson, from a real run: what each lesson can do, and fails to do."""
+    from workshop.matrix import grid_lines, run_matrix
+
+    for line in grid_lines(run_matrix(), color=wants_color(color, sys.stdout)):
+        click.echo(line, color=True)
 
 
 @click.command()
@@ -49,4 +62,4 @@ def cassettes(check: bool) -> None:
         raise HarnessError("run: make cassettes")
 
 
-COMMANDS = (carry, pages, picture, cassettes)
+COMMANDS = (matrix, carry, pages, picture, cassettes)

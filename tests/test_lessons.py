@@ -25,8 +25,13 @@ PROOFS = {
     8: ("# steep 0.3.0", "# steep 1.0.0"),
     9: ("data/teas.csv now has a line for mate", "Assistant: **TOOL_CALL**"),
     10: ("There are five teas in data/teas.csv", "left alone it would go on"),
-    12: ("You drink oolong, and it wants 85", "Which tea is yours?"),
     11: ("tea\\r\\nlemon\\r\\nsugar", "The key is 4711"),
+    12: ("You drink oolong, and it wants 85", "Which tea is yours?"),
+    13: ("README.md now says 3 min.", "README.md now says 3 minutes"),
+    14: ("Mild, then. Sencha", "I suppose that you want it strong"),
+    15: ('{"answer":"90 seconds","files":["data/teas.csv"]}', "as far as I can see"),
+    16: ("Black tea wants 4 minutes, it said", "maximum context length"),
+    17: ("180 seconds at 150", "One file, teas.csv"),
 }
 
 

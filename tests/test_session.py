@@ -1,5 +1,6 @@
 """Sessions on disk: torn tails, wrong shapes, odd texts, privacy, and a log that stays linear."""
 
+import itertools
 import json
 import os
 import sys
@@ -123,7 +124,7 @@ def test_each_message_costs_its_own_length(tmp_path):
         session.write(Message("user" if number % 2 else "assistant", "x" * 100))
         sizes.append(os.path.getsize(path))
     session.close()
-    steps = {later - earlier for earlier, later in zip(sizes, sizes[1:], strict=False)}
+    steps = {later - earlier for earlier, later in itertools.pairwise(sizes)}
     assert max(steps) - min(steps) <= len("assistant") - len("user")
 
 

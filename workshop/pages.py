@@ -6,7 +6,7 @@
 
 Kinds: ``transcript N on M`` (lesson N's agent on lesson M's tape), ``lessons`` (the table of lessons),
 ``matrix`` (behaviour by lesson), ``readings`` (what the lessons make of real replies),
-``attacks`` (how many each withstands), ``code PATH NAME`` (a definition, from the file).
+``attacks`` (how many each withstands), ``code PATH NAME`` (a definition, from the file), ``file PATH``.
 """
 
 import ast
@@ -105,6 +105,8 @@ def generate(what: str) -> str:
             return fenced(transcript(int(agent), int(tape)), "text")
         case "code", [path, name]:
             return fenced(definition(COURSE / path, name), "python")
+        case "file", [path]:
+            return fenced((COURSE / path).read_text(encoding="utf-8"), "python")
         case "lessons", []:
             return lessons_table()
         case "attacks", []:

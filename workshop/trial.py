@@ -124,6 +124,7 @@ class Trial:
         session: Path | None = None,
         answers: Sequence[str] = ("yes",) * 20,
         most_steps: int = 200,
+        **given: object,
     ) -> Outcome:
         """Let the agent take the turns with a model, in a workspace with these files.
 
@@ -137,6 +138,7 @@ class Trial:
             patience: seconds until the agent is interrupted by an alarm (POSIX), as one that hangs must be.
             session: the session's file, for an agent that keeps one; without it, a fresh one.
             answers: what the user answers when asked in mid-turn; without it, yes to everything.
+            given: what else the agent is handed, where it asks for it.
             most_steps: after so many requests the agent is stopped, so that no trial runs for ever.
         """
         outcome = Outcome()
@@ -155,8 +157,8 @@ class Trial:
             folder = Path(name)
             workspace = folder / "workspace"
             workspace.mkdir()
-            given = {"notes.txt": "The code is 4711.\n"} if files is None else files
-            for root, texts in ((workspace, given), (folder, beside or {})):
+            inside = {"notes.txt": "The code is 4711.\n"} if files is None else files
+            for root, texts in ((workspace, inside), (folder, beside or {})):
                 for path, text in texts.items():
                     (root / path).parent.mkdir(parents=True, exist_ok=True)
                     (root / path).write_bytes(text.encode())
@@ -167,7 +169,7 @@ class Trial:
             console = Console(turns, answers=answers, out=screen)
             log = Session(session or folder / "session.jsonl")
             agent = make_agent(
-                self.agent_class, client=Client(), console=console, workspace=workspace, session=log
+                self.agent_class, client=Client(), console=console, workspace=workspace, session=log, **given
             )
             try:
                 with alarm(patience):
@@ -179,7 +181,7 @@ class Trial:
             log.close()
             outcome.transcript = screen.getvalue()
             for file in filter(Path.is_file, folder.rglob("*")):
-                inside = file.is_relative_to(workspace)
-                key = file.relative_to(workspace if inside else folder).as_posix()
-                outcome.files[key if inside else f"../{key}"] = file.read_bytes().decode(errors="replace")
+                within = file.is_relative_to(workspace)
+                key = file.relative_to(workspace if within else folder).as_posix()
+                outcome.files[key if within else f"../{key}"] = file.read_bytes().decode(errors="replace")
         return outcome

@@ -98,7 +98,7 @@ def says_what_is_left_out(trial: Trial) -> None:
     """Cuts a huge file and a huge folder and says so; refuses what is no text."""
     files = {"big.txt": "x" * 300_000, "bin.dat": "a\0b", **{f"many/{n}": "" for n in range(1100)}}
     calls = (read("bin.dat"), read("big.txt"), LIST_MANY, "Done.")
-    seen = trial.run(["Read it."], in_turn(*calls), files=files)
+    seen = trial.run(["Read it."], in_turn(*calls), files=files, budget=10**6)
     expect("ERROR" in seen.result(0).split("\n")[0], "a binary file went to the model as if it were text")
     expect(
         len(seen.result(1)) < 200_000 and "300,000" in seen.result(1),

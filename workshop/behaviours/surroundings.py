@@ -2,8 +2,10 @@
 
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from harness.messages import Message
 from workshop.behaviours import behaviour, edit, read
 from workshop.trial import Trial, expect, in_turn
 
@@ -58,3 +60,130 @@ def survives_a_crash(trial: Trial) -> None:
             "My name is Ada." in said and "Well?" not in said, "the torn line was not dropped, or more was"
         )
         expect("Yes." in said, "what was said after the crash was lost")
+
+
+# ---- approval ----
+
+CHANGE = (edit("notes.txt", "4711", "1"), edit("notes.txt", "code", "word"), "Done.")
+
+
+@behaviour(13, "an edit was made without asking")
+def asks_before_it_edits(trial: Trial) -> None:
+    """Shows an edit and makes it only if the user says yes; a refusal reaches the model, with its reason."""
+    seen = trial.run(["Change it."], in_turn(*CHANGE), answers=["no, keep the code", "yes"])
+    expect("4711" in seen.files["notes.txt"], "an edit was made without asking")
+    expect("keep the code" in seen.result(0), "the model was not told why its edit was refused")
+    expect("-The code is 4711." in seen.transcript, "the user was not shown what would be changed")
+    expect("The word is 4711." in seen.files["notes.txt"], "an edit that the user approved was not made")
+
+
+@behaviour(13, "with nobody there to ask, an edit was made")
+def silence_is_no_consent(trial: Trial) -> None:
+    """Makes no edit where nobody is there to ask; asks once where the answer is always."""
+    seen = trial.run(["Change it."], in_turn(*CHANGE), answers=[])
+    expect("The code is 4711." in seen.files["notes.txt"], "with nobody there to ask, an edit was made")
+    seen = trial.run(["Change it."], in_turn(*CHANGE), answers=["always"])
+    expect("The word is 1." in seen.files["notes.txt"], "after always, it was asked again")
+
+
+# ---- the user as a tool ----
+
+QUESTION = 'TOOL_CALL {"name":"ask_user","arguments":{"question":"Which one?","options":["red","blue"]}}'
+
+
+@behaviour(14, "the model could not ask the user")
+def the_user_is_a_tool(trial: Trial) -> None:
+    """Puts the model's question to the user in mid-turn; the answer, by number or text, is a result."""
+    for answer, result in (("2", "blue"), ("green", "green")):
+        seen = trial.run(["Paint it."], in_turn(QUESTION, "Done."), answers=[answer])
+        expect(seen.result(0).endswith(f"\n{result}"), "the model could not ask the user")
+        expect(seen.result(0).startswith("TOOL_RESULT SUCCESS"), "an answer was not an ordinary result")
+        expect("1. red" in seen.transcript and "2. blue" in seen.transcript, "the options were not shown")
+    seen = trial.run(["Paint it."], in_turn(QUESTION, "Done."), answers=[])
+    expect(seen.result(0).startswith("TOOL_RESULT ERROR"), "silence was taken for an answer")
+
+
+# ---- data as an answer ----
+
+
+def report(arguments: str) -> str:
+    """A call of report_answer, as a model writes it."""
+    return f'TOOL_CALL {{"name":"report_answer","arguments":{arguments}}}'
+
+
+@behaviour(15, "no data came out")
+def answers_with_data(trial: Trial) -> None:
+    """Gives data where a program asks for it; what does not fit the form goes back to the model."""
+    wrong, right = report('{"answer":4711}'), report('{"answer":"4711","files":["notes.txt"]}')
+    seen = trial.run(["/report What is the code?"], in_turn("It is 4711!", wrong, right, "Not this."))
+    expect(
+        '{"answer":"4711","files":["notes.txt"]}\n' in seen.transcript.split("tool-success")[-1],
+        "no data came out",
+    )
+    errors = [result for result in seen.results if result.startswith("TOOL_RESULT ERROR")]
+    expect(len(errors) == 2, "an answer in prose, or of the wrong form, was let through")
+    expect("files" in errors[1] and "answer" in errors[1], "the error did not say what does not fit")
+    expect("Not this." not in seen.transcript, "the turn went on after the answer was given")
+
+
+# ---- the context ----
+
+
+def long_talk(array: Sequence[Message]) -> str:
+    """A model that reads one file after the other, and sums up when it is asked to."""
+    last = array[-1].content
+    if "Sum up" in last:
+        return "SUMMARY: the code is 4711."
+    return read(last.split()[-1]) if last.startswith("Read ") else "I have."
+
+
+@behaviour(16, "the array grew beyond its budget")
+def keeps_to_its_budget(trial: Trial) -> None:
+    """Has what is old summed up; keeps the system prompt, the request, and each call with its result."""
+    files = {f"{number}.txt": f"{number} " * 700 for number in range(10, 22)}
+    turns = [f"Read {name}" for name in files]
+    seen = trial.run(turns, long_talk, files=files, budget=3000)
+    largest = max(sum(len(message.content) for message in array) for array in seen.arrays)
+    expect(largest < 5 * 3000 + 5000, "the array grew beyond its budget")
+    expect("SUMMARY: the code is 4711." in str(seen.arrays[-1]), "what was summed up did not stay")
+    for array in seen.arrays:
+        expect(array[0] == seen.arrays[0][0], "the system prompt was lost")
+        roles = [message.role for message in array[1:]]
+        expect(
+            roles == ["user", "assistant"] * (len(roles) // 2) + ["user"], "a call was parted from its result"
+        )
+    request = next(array for array in reversed(seen.arrays) if "Sum up" not in array[-1].content)
+    expect(turns[-1] in "".join(message.content for message in request), "the request itself was summed up")
+
+
+@behaviour(16, "what a step costs was not shown")
+def shows_what_a_step_costs(trial: Trial) -> None:
+    """Shows the tokens of each step, an estimate as one, and how much of them was sent before."""
+    seen = trial.run(["The code?"], in_turn(read("notes.txt"), "4711."))
+    expect(seen.transcript.count("tokens") == 2, "what a step costs was not shown")
+    expect("about " in seen.transcript, "an estimate was not shown as one")
+    expect("0 % of them" in seen.transcript, "what was sent before was not shown")
+
+
+# ---- lies ----
+
+
+@behaviour(17, "the tools told the truth")
+def tells_the_lies_it_is_told_to(trial: Trial) -> None:
+    """Lies to the model on request, and never to the disk; the truth comes back."""
+    calls = (
+        read("notes.txt"),
+        "Aha.",
+        read("notes.txt"),
+        edit("notes.txt", "4711", "1"),
+        "Done.",
+        read("notes.txt"),
+    )
+    turns = ["/lie numbers", "Read it.", "/lie done", "Read and change it.", "/lie", "Read it."]
+    seen = trial.run(turns, in_turn(*calls, "Done."))
+    expect("9422" in seen.result(0), "the tools told the truth")
+    expect("4711" in seen.result(1), "a lie was told that was not asked for")
+    expect(seen.result(2).startswith("TOOL_RESULT SUCCESS"), "the edit that was not made was not reported")
+    expect(
+        seen.files["notes.txt"] == "The code is 4711.\n" and "4711" in seen.result(3), "the disk was lied to"
+    )

@@ -1,0 +1,257 @@
+"""Lesson 14: ask the user.
+
+Adds: ask_user. The user is a tool too: a question with options goes out, and the answer comes back as an
+ordinary TOOL_RESULT.
+Unlike lesson 13: where only a person can decide the model can ask, in the middle of its work.
+But: the answer at the end is prose, where a program needs data.
+"""
+
+import inspect
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.arguments import checked_call, meant_name
+from harness.client import ChatClient
+from harness.console import Console
+from harness.envelope import Sign, find_signs, prose_around
+from harness.errors import ModelError, ToolError
+from harness.messages import Message, assistant, count_lines, joined, system, user
+from harness.payload import call_form, read_object
+from harness.reasoning import without_reasoning
+from harness.session import Session
+from harness.workspace import Edit, Workspace
+
+SYSTEM_PROMPT = """\
+You are a coding assistant. You can't see the project's files, but a harness can.
+To use a tool, reply with exactly one line and nothing else:
+TOOL_CALL {"name":"tool_name","arguments":{"argument":"value"}}
+Stop after that line. The harness runs it and answers with TOOL_RESULT SUCCESS or TOOL_RESULT ERROR, and
+the number of lines that follow. You never write TOOL_RESULT yourself.
+When you know enough, answer the user in plain text.
+Paths are relative to the workspace root, and nothing outside it can be reached.
+
+Tools:"""
+MAX_STEPS = 20
+MAX_FAULTS = 3
+MAX_REPEATS = 3
+EXAMPLE = 'TOOL_CALL {"name":"read_file","arguments":{"path":"README.md"}}'
+
+TOOLS: dict[str, Callable[..., str]] = {}
+
+
+def tool(method: Callable[..., str]) -> Callable[..., str]:
+    """Register a method of the agent as a tool."""
+    TOOLS[method.__name__] = method
+    return method
+
+
+def placeholder(parameter: inspect.Parameter) -> str | list[str]:
+    """What stands for an argument in a call to copy."""
+    return [f"<{parameter.name}>"] if parameter.annotation == list[str] else f"<{parameter.name}>"
+
+
+def system_prompt() -> str:
+    """The standing orders, with every registered tool told of: its docstring, and a call to copy."""
+    prompt = SYSTEM_PROMPT
+    for name, method in TOOLS.items():
+        parameters = list(inspect.signature(method).parameters.values())[1:]  # all but self
+        arguments = {parameter.name: placeholder(parameter) for parameter in parameters}
+        example = {"name": name, "arguments": arguments}
+        prompt += f"\n{name}: {inspect.getdoc(method)}"
+        prompt += f"\nTOOL_CALL {json.dumps(example, separators=(',', ':'))}"
+    return prompt
+
+
+@dataclass
+class ToolCall:
+    """What the model asks for: ``TOOL_CALL {"name":"read_file","arguments":{"path":"README.md"}}``."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass
+class ParsedReply:
+    """A reply, taken apart."""
+
+    prose: str
+    """For the user."""
+    call: ToolCall | None
+    """For the harness: the first call, and the only one that is run."""
+    kept: str
+    """What the array will say that the model wrote."""
+    fault: str
+    """Why there is no call to run although the reply looks like one; else empty."""
+    dropped: int
+    """How many calls and invented results came after what was kept."""
+
+
+def read_call(text: str, sign: Sign) -> tuple[ToolCall, int]:
+    """The call at a sign of protocol, and where it ends; a ToolError if there is none that can be run."""
+    if sign.kind == "result":
+        raise ToolError("only the harness writes TOOL_RESULT")
+    if sign.kind == "near_miss":
+        raise ToolError("that looks like a tool call but is none")
+    payload, end = read_object(text, sign.end)  # strictly; a call that was cut off is never completed
+    return ToolCall(*call_form(payload)), end
+
+
+def parse_reply(reply: str) -> ParsedReply:
+    """Take a reply apart at its first sign of protocol, however it is dressed."""
+    text = without_reasoning(reply)
+    signs = find_signs(text)
+    if not signs:
+        fault = "" if text.strip() else f"Your reply was empty. Answer the user, or write {EXAMPLE}"
+        return ParsedReply(text.strip(), None, text or "(nothing)", fault, 0)
+    before = text[: signs[0].start]
+    try:
+        call, end = read_call(text, signs[0])
+    except ToolError as error:
+        kept = text[: signs[1].start] if signs[1:] else text
+        fault = f"No tool was run: {error}. The right form is {EXAMPLE}"
+        return ParsedReply(prose_around(before, ""), None, kept, fault, len(signs) - 1)
+    later = find_signs(text[end:])
+    after = text[end : end + later[0].start] if later else text[end:]
+    return ParsedReply(prose_around(before, after), call, text[:end], "", len(later))
+
+
+def tool_result(status: str, text: str) -> str:
+    """A TOOL_RESULT. It says how many lines belong to it, so that none in the text can pass for another."""
+    return f"TOOL_RESULT {status} {count_lines(text)} lines\n{text}"
+
+
+class Agent:
+    """A normal program that owns a list of messages."""
+
+    def __init__(self, client: ChatClient, console: Console, workspace: Path, session: Session) -> None:
+        self.client = client
+        self.console = console
+        self.workspace = Workspace(workspace)
+        self.session = session
+        self.approved: set[str] = set()
+        self.messages: list[Message] = [system(system_prompt()), *session.messages]
+
+    def run(self) -> None:
+        """Take turns until the user leaves."""
+        for user_text in self.console.turns():
+            if user_text == "/clear":
+                del self.messages[1:]
+                self.session.clear()
+                self.console.note("cleared: the session begins anew")
+                continue
+            try:
+                self.take_turn(user_text)
+            except ModelError as error:
+                self.console.note(f"{error} What was said is kept: go on when you like.")
+            except KeyboardInterrupt:
+                self.console.interrupted()
+
+    def append(self, message: Message) -> None:
+        """Append, to the session's file too; what would be two messages of one role becomes one."""
+        self.session.write(message)
+        if self.messages[-1].role == message.role:
+            message = joined(self.messages.pop(), message)
+        self.messages.append(message)
+
+    def take_turn(self, user_text: str) -> None:
+        """Say one thing to the model, and go on until a reply asks for no tool."""
+        self.append(user(user_text))
+        faults, seen = 0, Counter[str]()
+        for step in range(1, MAX_STEPS + 1):
+            self.console.step(step, MAX_STEPS)
+            reply = self.client.complete(self.messages)  # all of it, every time: the server keeps nothing
+            parsed = parse_reply(reply.text)
+            self.append(assistant(parsed.kept))
+            if parsed.prose:
+                self.console.assistant(parsed.prose)
+            if reply.finish_reason == "length":
+                self.console.note("the reply was cut off at the token limit")
+            if parsed.call:
+                result = self.run_tool(parsed.call)
+                seen[f"{parsed.call} {result}"] += 1
+                if seen[f"{parsed.call} {result}"] >= MAX_REPEATS:
+                    faults += 1
+                    result = tool_result("ERROR", "The same call, with the same result. Do something else.")
+                    self.console.tool_error(parsed.call.name, "the model repeats this call")
+            elif parsed.fault:
+                faults += 1
+                self.console.tool_error("no call", parsed.fault)
+                result = tool_result("ERROR", parsed.fault)
+            else:
+                return
+            if parsed.dropped:
+                cut = f"{parsed.dropped} more calls or results in the reply were cut off and not run"
+                self.console.note(cut)
+                result += f"\n({cut})"
+            self.append(user(result))
+            if faults > MAX_FAULTS:
+                self.console.note("stopped: the model is stuck. Say what it should do instead.")
+                return
+        self.console.note(f"stopped after {MAX_STEPS} steps. Say something to go on.")
+
+    def run_tool(self, call: ToolCall) -> str:
+        """Run a call; give the TOOL_RESULT. An error is a result too: the model can react to it."""
+        self.console.tool_call(call.name, call.arguments)
+        try:
+            call.name = meant_name(call.name, TOOLS)
+            if call.name not in TOOLS:
+                raise ToolError(f"unknown tool {call.name[:60]!r}; the tools are {', '.join(TOOLS)}")
+            result = checked_call(TOOLS[call.name], self, call.arguments)
+        except ToolError as error:
+            self.console.tool_error(call.name, str(error))
+            return tool_result("ERROR", str(error))
+        except KeyboardInterrupt:  # the call is in the array already, and a call must have a result
+            self.append(user(tool_result("ERROR", "Interrupted by the user; it may have been done in part.")))
+            raise
+        self.console.tool_success(call.name, result)
+        return tool_result("SUCCESS", result)
+
+    def approve(self, edit: Edit) -> None:
+        """Show an edit and ask the user; a ToolError, with their reason, unless they agree."""
+        if edit.path in self.approved:
+            return
+        self.console.change(edit.path, edit.before, edit.after)
+        answer = self.console.ask("Make this change? yes, no, always (for this file), or why not:")
+        if answer is None:  # no terminal, nobody there: silence is no consent
+            raise ToolError("nobody is there to approve the change, so it was not made")
+        if answer.strip().lower() in ("a", "always"):
+            self.approved.add(edit.path)
+        elif answer.strip().lower() not in ("y", "yes"):
+            raise ToolError(f"the user refused the change: {answer}")
+
+    @tool
+    def read_file(self, path: str) -> str:
+        """Read a text file of the project."""
+        return self.workspace.read(path)
+
+    @tool
+    def list_files(self, path: str = ".") -> str:
+        """List the files of a folder of the project; the names of folders end in a slash."""
+        return self.workspace.list(path)
+
+    @tool
+    def edit_file(self, path: str, old_text: str, new_text: str) -> str:
+        """Replace old_text, which must occur exactly once, by new_text. Empty old_text creates a new file."""
+        edit = self.workspace.plan_edit(path, old_text, new_text)
+        self.approve(edit)
+        return self.workspace.apply(edit)
+
+    @tool
+    def ask_user(self, question: str, options: list[str]) -> str:
+        """Ask the user to decide what only a person can. The options may be empty."""
+        numbered = [f"{number}. {option}" for number, option in enumerate(options, 1)]
+        answer = self.console.ask("\n".join([question, *numbered]))
+        if answer is None:
+            raise ToolError("nobody is there to answer; decide yourself, and say what you assumed")
+        chosen = answer.strip().rstrip(".")
+        return options[int(chosen) - 1] if chosen in map(str, range(1, len(options) + 1)) else answer
+
+
+if __name__ == "__main__":
+    from harness.cli import run_script
+
+    run_script(__file__)
