@@ -6,8 +6,7 @@ in which an attempt is overlooked passes for an answer (langgenius/dify-official
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # Before a marker, at the start of its line: blanks, invisible marks, bullets and numbers, bold, inline code.
 # A ">" is not among them: a quoted line is a quotation.
@@ -31,8 +30,7 @@ OPENED = re.compile(r"(?:```\w*|<tool_call>)\s*\Z")
 CLOSED = re.compile(r"\A(?:[*_`\s]|</\w+>|<\|[^|\n]{1,40}\|>|</?s>)*+")
 
 
-@dataclass(frozen=True)
-class Sign:
+class Sign(NamedTuple):
     """A place that looks like protocol. For a call, ``end`` is where its JSON object begins."""
 
     kind: Literal["call", "result", "near_miss"]
@@ -46,16 +44,25 @@ def find_signs(text: str) -> list[Sign]:
     A mention in the middle of a line is none, nor is what stands in a fence with prose on both sides: a
     model that reports a suspicious line must not run it (mckinsey/agents-at-scale-ark#3276). Linear time.
     """
+    if "_" not in text and "{" not in text:
+        return []  # plain prose: no need to look at every line
+    found = SIGN.finditer(without_examples(text) if "```" in text else text)
+    return [Sign(match.lastgroup, *match.span()) for match in found]  # type: ignore[arg-type]
+
+
+def without_examples(text: str) -> str:
+    """The text with every fence that has prose on both sides blanked."""
     first, last = len(text) - len(text.lstrip()), len(text.rstrip())
 
     def blanked(fence: re.Match[str]) -> str:
         is_example = first < fence.start() and fence.end() < last
         return " " * len(fence[0]) if is_example else fence[0]
 
-    found = SIGN.finditer(FENCE.sub(blanked, text) if "```" in text else text)
-    return [Sign(match.lastgroup, *match.span()) for match in found]  # type: ignore[arg-type]
+    return FENCE.sub(blanked, text)
 
 
 def prose_around(before: str, after: str) -> str:
     """What the user is shown of a reply with a call: the text on both sides, without the envelope."""
+    if not before and not after:
+        return ""
     return (OPENED.sub("", before) + CLOSED.sub("", after)).strip()

@@ -3,7 +3,6 @@
 A folder ``lessons/lesson_03_tolerant_parser`` is lesson 3; nothing else lists the lessons.
 """
 
-import importlib.util
 import inspect
 import re
 import sys
@@ -89,6 +88,8 @@ def load_agent(path: Path) -> type[Any]:
     Raises:
         SettingsError: the file is missing or defines no Agent.
     """
+    import importlib.util  # imported here: 3 ms that `harness --help` does not need
+
     name = f"agent_of_{path.parent.name}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():

@@ -16,7 +16,7 @@ def without_reasoning(reply: str) -> str:
 
     A tag that is never closed takes the rest with it; one that was never opened takes what is before it.
     """
-    if not TAG.search(reply):
+    if "<" not in reply or not TAG.search(reply):
         return reply
     calls = [match.span() for match in CALL.finditer(reply)]
     kept: list[str] = []

@@ -104,17 +104,18 @@ def tape_lines(tape: Tape) -> Iterator[str]:
     yield LAST_LINE
 
 
-# What a block can hold as it stands. Controls, line ends other than \n and the like have to be escaped.
-BLOCK = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010fffd]*")
-ESCAPED = re.compile(r"[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U0010fffe\U0010ffff]")
+# What a block can hold as it stands; controls, line ends other than \n and the like have to be escaped. Not
+# compiled here: only writing a tape takes them, and such wide classes cost 3 ms of every start.
+BLOCK = r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010fffd]*"
+ESCAPED = r"[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U0010fffe\U0010ffff]"
 
 
 def entry(key: str, text: str) -> Iterator[str]:
     """The lines of one ``key: text``: short text in quotes, the rest as a block if a block can hold it."""
     short = len(text) <= 80 and not re.search(r'["\\\n]', text)
-    if short or text.isspace() or text.endswith("\n\n") or not BLOCK.fullmatch(text):
+    if short or text.isspace() or text.endswith("\n\n") or not re.fullmatch(BLOCK, text):
         quoted = json.dumps(text, ensure_ascii=False)  # YAML reads JSON's strings, but for these characters
-        yield key + ESCAPED.sub(lambda odd: f"\\U{ord(odd[0]):08x}", quoted)
+        yield key + re.sub(ESCAPED, lambda odd: f"\\U{ord(odd[0]):08x}", quoted)
         return
     # The block's head says what can't be seen: a 2, the indentation, where the text itself begins with
     # a space, and a minus where it doesn't end in a newline.
