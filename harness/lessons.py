@@ -35,8 +35,17 @@ class Lesson:
     @property
     def adds(self) -> str:
         """What the lesson adds: the first sentence of that part of the agent's docstring."""
-        text = " ".join(self.agent_path.read_text(encoding="utf-8").split("Adds:", 1)[-1].split())
-        return re.split(r"(?<=[.:]) ", text, maxsplit=1)[0].rstrip(".:")
+        return re.split(r"(?<=[.:]) ", self._part("Adds:"), maxsplit=1)[0].rstrip(".:")
+
+    @property
+    def fixes(self) -> str:
+        """What is better than in the lesson before: that part of the agent's docstring."""
+        return self._part(f"Unlike lesson {self.number - 1}:").rstrip(".")
+
+    def _part(self, name: str) -> str:
+        text = self.agent_path.read_text(encoding="utf-8").split('"""')[1]
+        found = re.search(rf"^{re.escape(name)}(.*?)(?=^Unlike |^But:|\Z)", text, re.MULTILINE | re.DOTALL)
+        return " ".join(found[1].split()) if found else ""
 
     @property
     def agent_path(self) -> Path:

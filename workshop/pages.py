@@ -6,7 +6,8 @@
 
 Kinds: ``transcript N on M`` (lesson N's agent on lesson M's tape), ``lessons`` (the table of lessons),
 ``matrix`` (behaviour by lesson), ``readings`` (what the lessons make of real replies),
-``attacks`` (how many each withstands), ``code PATH NAME`` (a definition, from the file), ``file PATH``.
+``attacks`` (how many each withstands), ``code PATH NAME`` (a definition, from the file), ``file PATH``;
+of lesson N's tape ``tape N`` (a table), ``cost N`` (of its steps), ``native N`` (its calls on other wires).
 """
 
 import ast
@@ -25,6 +26,7 @@ from workshop import matrix
 from workshop.attacks import attacks_table
 from workshop.budgets import step_sizes
 from workshop.readings import readings_table
+from workshop.tables import TABLES
 
 MARKED = re.compile(r"(<!-- generated: (?P<what>[^>]*?) -->\n)(?P<made>.*?)(<!-- /generated -->)", re.DOTALL)
 SLOW = {
@@ -107,6 +109,8 @@ def generate(what: str) -> str:
             return fenced(definition(COURSE / path, name), "python")
         case "file", [path]:
             return fenced((COURSE / path).read_text(encoding="utf-8"), "python")
+        case "tape" | "cost" | "native", [lesson]:
+            return TABLES[kind](int(lesson))
         case "lessons", []:
             return lessons_table()
         case "attacks", []:
@@ -156,9 +160,9 @@ def definition(path: Path, name: str) -> str:
 
 def lessons_table() -> str:
     """The table of lessons for the README: what each adds, and how many lines that took."""
-    rows = ["| lesson | what it adds | changed lines |", "|---|---|--:|"]
+    rows = ["| lesson | what it adds | what that mends | changed lines |", "|---|---|---|--:|"]
     changed = {size.lesson.number: size.changed for size in step_sizes()}
     for lesson in all_lessons():
         link = f"[{lesson.number} {lesson.title}](lessons/{lesson.folder.name}/README.md)"
-        rows.append(f"| {link} | {lesson.adds} | {changed[lesson.number]} |")
+        rows.append(f"| {link} | {lesson.adds} | {lesson.fixes} | {changed[lesson.number]} |")
     return "\n".join(rows)

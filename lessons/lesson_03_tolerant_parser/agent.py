@@ -1,6 +1,6 @@
 """Lesson 3: a tolerant parser.
 
-Adds: the reply is read line by line. Prose is the user's, the TOOL_CALL line is the harness's.
+Adds: a parser that reads the reply line by line. Prose is the user's, the TOOL_CALL line is the harness's.
 Unlike lesson 2: a model that says "Let me look." before it calls a tool is understood.
 But: the prompt is written by hand and knows one tool: the model can inspect a file but not find one.
 """

@@ -1,6 +1,6 @@
 """Lesson 5: an inner loop.
 
-Adds: steps. Inside one turn the agent goes on, call after result after call, until a reply holds no call.
+Adds: steps inside a turn. The agent goes on, call after result after call, until a reply holds no call.
 Unlike lesson 4: nobody has to say "go on".
 But: it reads whatever path the model writes, and ../ leads out of the project.
 """

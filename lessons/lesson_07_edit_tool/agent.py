@@ -1,6 +1,6 @@
 """Lesson 7: an edit tool.
 
-Adds: edit_file. It replaces a text that occurs exactly once, or creates a file that is not there yet.
+Adds: edit_file, which replaces a text that occurs exactly once, or creates a file that is not there yet.
 Unlike lesson 6: the agent can change the project. With three tools it is a coding agent.
 But: it believes whatever the model writes, a tool result that the model invented included.
 """

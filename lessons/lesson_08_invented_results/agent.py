@@ -1,6 +1,6 @@
 """Lesson 8: invented results.
 
-Adds: the reply is cut after its first call. What follows was written without knowing the result, so it is
+Adds: a cut, after the first call of a reply. What follows was written without knowing the result, so it is
 neither run nor believed nor kept in the array, and the model is told so.
 Unlike lesson 7: a result that the model invented can't lead to an edit that it invented too.
 But: a call in bold, in a fence or over several lines is silently taken for an answer.

@@ -1,7 +1,7 @@
 """Lesson 9: near misses.
 
-Adds: the envelope of a call is read tolerantly, its payload strictly. What looks like a call and can't be run
-is never taken for an answer: the model is told what is wrong with it.
+Adds: a reader that is tolerant of a call's envelope and strict with its payload. What looks like a call and
+can't be run is never taken for an answer: the model is told what is wrong with it.
 Unlike lesson 8: bold, fences, a colon, JSON over several lines are read; a call that was cut off never runs.
 But: nothing bounds the loop: a model that repeats itself, or never gets a call right, goes on for ever.
 """

@@ -1,7 +1,7 @@
 """Lesson 10: a bounded loop.
 
-Adds: bounds on a turn (steps, faults, the same call with the same result), and an array that is valid after
-whatever ends a turn: a bound, Ctrl+C, a server that gives up. Nothing said is lost.
+Adds: bounds on a turn, and an array that is valid after whatever ends one. Steps, faults and repeats have a
+bound; after that, after Ctrl+C, or when the server gives up, nothing that was said is lost.
 Unlike lesson 9: a model that repeats itself is told so, then stopped, and you can go on talking.
 But: between the check of a path and its use the file can change, and a crash in mid-write loses it.
 """

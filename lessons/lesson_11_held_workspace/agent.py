@@ -1,7 +1,7 @@
 """Lesson 11: a held workspace.
 
-Adds: harness/workspace.py, which opens every file beneath the root in the kernel, keeps each byte that an
-edit does not name, and replaces a file in one step or not at all.
+Adds: harness/workspace.py, which holds the folder. Every file is opened beneath the root by the kernel, each
+byte that an edit does not name is kept, and a file is replaced in one step or not at all.
 Unlike lesson 10: no link that is swapped between check and use leads out, no pipe hangs the agent, and line
 endings, mode bits and the rest of a file survive an edit.
 But: quit, and all is forgotten.

@@ -1,6 +1,6 @@
 """Lesson 12: sessions.
 
-Adds: a session is a file. Every message is appended to it as it happens, --resume reads it back, and /clear
+Adds: sessions, which are files. Every message is appended as it happens, --resume reads them back, and /clear
 begins anew.
 Unlike lesson 11: what was said survives the end of the program, and a crash.
 But: the agent edits whatever it likes, and you learn of it afterwards.

@@ -1,6 +1,6 @@
 """Lesson 13: approval.
 
-Adds: the body may refuse. An edit is worked out, shown as a diff and made only if the user says so; a refusal
+Adds: the right to refuse. An edit is worked out, shown as a diff and made only if the user says so; a refusal
 is a TOOL_RESULT ERROR, with the user's reason, that the model can react to.
 Unlike lesson 12: nothing is changed that nobody has seen.
 But: it guesses where only a person can decide.

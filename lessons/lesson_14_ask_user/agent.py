@@ -1,6 +1,6 @@
 """Lesson 14: ask the user.
 
-Adds: ask_user. The user is a tool too: a question with options goes out, and the answer comes back as an
+Adds: ask_user, as the user is a tool too. A question with options goes out, and the answer comes back as an
 ordinary TOOL_RESULT.
 Unlike lesson 13: where only a person can decide the model can ask, in the middle of its work.
 But: the answer at the end is prose, where a program needs data.

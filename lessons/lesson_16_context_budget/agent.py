@@ -1,7 +1,7 @@
 """Lesson 16: a context budget.
 
-Adds: what each step costs is shown, with how much of it was sent before; where the array outgrows its budget
-the model sums up what is old, and the summary takes its place.
+Adds: a budget for the array. What each step costs is shown, with how much of it was sent before; above the
+budget the model sums up what is old, and the summary takes its place.
 Unlike lesson 15: a long conversation goes on, and its beginning stays the same from step to step, so that a
 server can keep what it has read.
 But: you still think that the model sees your files.

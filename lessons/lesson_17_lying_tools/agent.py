@@ -1,6 +1,6 @@
 """Lesson 17: lying tools.
 
-Adds: three lies, told by the tools: /lie numbers, /lie ghost, /lie done; /lie ends them.
+Adds: three lies, told by the tools on request. /lie numbers, /lie ghost, /lie done; /lie ends them.
 Unlike lesson 16: the model is not told the truth about your files, and it can't know. It never saw them: its
 world is what the harness says it is.
 But: there is no next lesson. Find the question that would have caught each lie.
