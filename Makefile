@@ -18,6 +18,8 @@ lesson-%: .venv/ready   ## play lesson N: make lesson-1, make lesson-2, ... (mak
 	@$(RUN) lesson $* $(ARGS)
 diff-%: .venv/ready     ## the lines by which lesson N differs from the one before
 	@$(RUN) diff $* $(ARGS)
+compare-%: .venv/ready  ## lesson N and the one before on N's scenario, side by side, then the patch
+	@$(RUN) compare $* $(ARGS)
 record-%: .venv/ready   ## record lesson N from your own model, into recordings/
 	@$(RUN) record $* $(ARGS)
 carry-%: .venv/ready    ## merge an uncommitted fix of lesson N into every later lesson

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness import upkeep
+from harness import compare_command, upkeep
 from harness.console import Console, use_utf8, wants_color
 from harness.errors import HarnessError, NoModelError, SettingsError
 from harness.lessons import COURSE, all_lessons, find_lesson, previous_lesson
@@ -220,7 +220,7 @@ def doctor(color: bool | None, live: bool, base_url: str | None, model: str | No
         raise HarnessError(f"{faults} of these want mending")
 
 
-for command in upkeep.COMMANDS:
+for command in (*compare_command.COMMANDS, *upkeep.COMMANDS):
     harness.add_command(command)
 
 

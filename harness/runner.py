@@ -208,15 +208,16 @@ def run_agent(
     **given: Any,
 ) -> None:
     """Make the agent of a file, hand it what it asks for, and let it take turns."""
-    if wire:
-        from harness.wire import Wire
-
-        client = Wire(client, console)
     log = Session(session)
     if log.torn:
         console.note("The last line of the session was cut off, as by a crash; it is dropped.")
     try:
         agent = load_agent(path)
+        if wire:
+            from harness.wire import Wire, show_readings
+
+            client = Wire(client, console)
+            show_readings(agent, console)
         make_agent(agent, client=client, console=console, workspace=workspace, session=log, **given).run()
     finally:
         log.close()

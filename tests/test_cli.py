@@ -43,7 +43,7 @@ def live(*arguments, number=3, **options):
 
 def test_help_names_every_command():
     shown = run("--help").stdout
-    for command in ("lesson", "list", "diff", "matrix", "record", "doctor"):
+    for command in ("lesson", "list", "diff", "compare", "matrix", "record", "doctor"):
         assert f"\n  {command} " in shown
 
 
@@ -135,7 +135,7 @@ def test_utf8_whatever_the_locale(env):
 
 
 def test_a_reader_that_leaves_is_no_traceback():
-    for arguments in ("lesson 7", "diff 4"):
+    for arguments in ("lesson 7", "diff 4", "compare 13"):
         command = f"{sys.executable} -m harness {arguments} | head -1"
         done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=COURSE, check=False)
         assert done.returncode == 0

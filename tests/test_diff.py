@@ -10,6 +10,7 @@ from harness.lessons import Lesson, all_lessons, previous_lesson
 from workshop.budgets import CHANGED_LINES_AIM, step_sizes
 from workshop.definitions import read_agent
 from workshop.diff import diff, stat, unified
+from workshop.paint import twins
 
 each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.slug)
 
@@ -46,7 +47,7 @@ def test_colour_adds_nothing_but_colour(lesson: Lesson) -> None:
     assert [click.unstyle(line) for line in colored] == plain
     assert not any("\x1b" in line for line in plain)
     for line, shown in zip(plain[2:], colored[2:], strict=True):
-        expected = {"-": "\x1b[31m", "+": "\x1b[32m", "@": "\x1b[36m", " ": line}[line[0]]
+        expected = {"-": "\x1b[31m-", "+": "\x1b[32m+", "@": "\x1b[36m@", " ": " "}[line[0]]
         assert shown.startswith(expected)
 
 
@@ -89,7 +90,8 @@ def test_changed_words_stand_out() -> None:
     ("older", "newer"),
     [
         ("return value + 1\n", "return value + 1\nreturn value + 2\n"),  # added, replacing nothing
-        ("one line here\n", "one line there\nand one line here too\n"),  # one line became two
+        ("one line here\n", "another line over there\nthe second\n"),  # one line became two others
+        ("    if prose:\n        say(prose)\n", "        if prose:\n            say(prose)\n"),  # moved only
         ("import os\n", "yield from everything_else(at=once)\n"),  # hardly a word in common
         ("same\n\n", "same\n"),
     ],
@@ -98,6 +100,51 @@ def test_no_word_stands_out_where_lines_are_no_pair(older: str, newer: str) -> N
     lines = unified(older, newer, "old", "new", color=True)
     assert len(lines) > 2
     assert not any("\x1b[7m" in line for line in lines)
+
+
+def test_a_changed_line_is_found_among_added_ones() -> None:
+    older = "prose, call = parse_reply(reply.text)\nif prose:\n    say(prose)\n"
+    newer = (
+        "parsed = parse_reply(reply.text)\nkeep(parsed)\nif parsed.prose:\n    log()\n    say(parsed.prose)\n"
+    )
+    assert twins(older.splitlines(), newer.splitlines()) == [(0, 0), (1, 2), (2, 4)]
+    lines = unified(older, newer, "old", "new", color=True)
+    assert [word for line in lines for word in reversed_words(line)] == [
+        "prose, call",
+        *("parsed", "parsed.", "parsed."),
+    ]
+
+
+def test_blocks_that_are_too_long_are_not_paired_for_ever() -> None:
+    older, newer = ([f"the same words, another number {n + off}" for n in range(2000)] for off in (0, 5000))
+    assert twins(older, newer) == []
+
+
+def test_python_is_shown_in_its_syntax() -> None:
+    newer = '@tool\ndef f():  # why\n    """Prose if any."""\n    return "if" if 1 else None\n'
+    shown = "\n".join(unified("", newer, "old", "new", color=True))
+    for magenta in ("@tool", "def", "return", "None"):
+        assert f"\x1b[35m{magenta}\x1b[0m" in shown
+    assert "\x1b[32m\x1b[1mf\x1b[0m" in shown
+    assert '\x1b[36m"if"\x1b[0m' in shown
+    assert "\x1b[32m\x1b[3m# why\x1b[0m" in shown
+    assert '"""Prose if any."""\x1b[0m' in shown
+
+
+def test_a_prompt_over_many_lines_is_one_string() -> None:
+    newer = 'PROMPT = """\nonly\nif you like"""\nreturn None\n'
+    lines = unified(newer.replace("like", "please"), newer, "old", "new", color=True)
+    assert " \x1b[36monly\x1b[0m" in lines
+    assert '\x1b[32m+\x1b[0m\x1b[36mif you \x1b[0m\x1b[32m\x1b[7mlike\x1b[0m\x1b[36m"""\x1b[0m' in lines
+
+
+@pytest.mark.parametrize(
+    "text", ["\ufeffx\r\n\ty\x0b\n", "'''\x00🙂\ud800", 'f"{', "}\u2028\x85日本\r", "\\\n"]
+)
+def test_what_is_no_python_is_shown_whole(text: str) -> None:
+    for older, newer in ((text, ""), ("", text), (f"{text}\na", f"{text}\nb")):
+        colored = unified(older, newer, "old", "new", color=True)
+        assert [click.unstyle(line) for line in colored] == unified(older, newer, "old", "new", color=False)
 
 
 def test_pairs_are_found_on_both_sides_of_lines_that_stay() -> None:
@@ -132,10 +179,11 @@ def test_a_stat_is_a_line_a_lesson() -> None:
 
 def test_only_what_is_needed_is_imported() -> None:
     script = (
-        "import sys, workshop.diff as d, harness.lessons as l; d.stat(l.all_lessons()); print(*sys.modules)"
+        "import sys, workshop.diff as d, harness.lessons as l; a, b, *_ = l.all_lessons()\n"
+        "d.stat([a, b]); d.diff(a, b); print(*sys.modules)"
     )
     root = Path(__file__).parent.parent
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
     )
-    assert not {"yaml", "rich", "pydantic", "requests", "vcr"} & set(done.stdout.split())
+    assert not {"yaml", "rich", "pydantic", "requests", "vcr", "pygments"} & set(done.stdout.split())

@@ -7,7 +7,7 @@ import pytest
 
 from harness.lessons import COURSE
 
-HEAVY = ("vcr", "requests", "urllib3", "pydantic", "rich", "yaml", "http.server")
+HEAVY = ("vcr", "requests", "urllib3", "pydantic", "rich", "pygments", "yaml", "http.server")
 
 
 def imported_after(code):
