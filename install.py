@@ -11,34 +11,52 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
+WHEELS = ROOT / "wheels"  # in an archive of `harness bundle`; what the tests need is not among them
 PYTHON = VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+NEEDED_BY = {"dev": "the tests need", "local": "a local model needs"}
 
 
 def install(extra: str) -> None:
     """Install the project, editable, with an extra or none; on failure say what was tried and leave."""
     target = f"{ROOT}[{extra}]" if extra else str(ROOT)
-    print(f"Installing what the {'tests need' if extra else 'lessons need'} into .venv (once) …", flush=True)
+    print(f"Installing what {NEEDED_BY.get(extra, 'the lessons need')} into .venv (once) …", flush=True)
+    # With the wheels at hand nothing is asked of a network, whatever pip's or uv's settings say.
+    bundled = WHEELS.is_dir() and not extra
+    source = ["--no-index", "--find-links", str(WHEELS)] if bundled else []
     uv = shutil.which("uv")
     if not PYTHON.exists():
         if uv:
             run([uv, "venv", "--quiet", "--python", sys.executable, str(VENV)])
         else:
-            venv.create(VENV, with_pip=True, symlinks=sys.platform != "win32")
+            venv.create(VENV, with_pip=not bundled, symlinks=sys.platform != "win32")
     if uv:
         # Bytecode now, so that the first lesson starts as fast as the second.
-        run([uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(PYTHON), "-e", target])
+        compiled = ["--quiet", "--compile-bytecode", "--python", str(PYTHON)]
+        run([uv, "pip", "install", *compiled, *source, "-e", target])
     else:
-        # An environment that uv has made has no pip; where one is there, this changes nothing.
-        run([str(PYTHON), "-m", "ensurepip"])
-        run([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", target])
+        if bundled:
+            # pip out of its wheel: it is new, and needs no ensurepip, which Debian leaves out.
+            pip = [str(path / "pip") for path in WHEELS.glob("pip-*.whl")][:1]
+        else:
+            # An environment that uv has made has no pip; where one is there, this changes nothing.
+            run([str(PYTHON), "-m", "ensurepip"])
+            pip = ["-m", "pip"]
+        run([str(PYTHON), *pip, "install", "--quiet", "--disable-pip-version-check", *source, "-e", target])
     (VENV / f"ready{'-' * bool(extra)}{extra}").touch()
 
 
 def run(command: list[str]) -> None:
     """Run a command whose output matters only if it fails."""
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
     if done.returncode:
         print(done.stdout, file=sys.stderr)
+        if "--no-index" in command:
+            packed = "; ".join((WHEELS / "for.txt").read_text(encoding="utf-8").splitlines())
+            print(f"The wheels here are for {packed}.", file=sys.stderr)
+            print("With a network: remove the folder wheels and run make again.", file=sys.stderr)
         sys.exit(f"install: {' '.join(command)} failed; the lines above say why. Mend it and run make again.")
 
 
@@ -57,4 +75,10 @@ if __name__ == "__main__":
         found = f"{sys.executable} is {sys.version.split()[0]}"
         sys.exit(f"This needs Python 3.11 or newer, and {found}. Try: make PYTHON=python3.12 lesson-1")
     else:
-        install(sys.argv[1] if len(sys.argv) > 1 else "")
+        is_fresh = not PYTHON.exists()
+        try:
+            install(sys.argv[1] if len(sys.argv) > 1 else "")
+        except SystemExit:
+            if is_fresh:  # half an environment, perhaps of a Python that won't do, would be used next time
+                shutil.rmtree(VENV, ignore_errors=True)
+            raise

@@ -1,5 +1,6 @@
 """The command line: one click group. Whatever is heavy is imported inside the command that needs it."""
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness import compare_command, upkeep
+from harness import bench_commands, compare_command, model_commands, survey_commands, teach_commands, upkeep
 from harness.console import Console, use_utf8, wants_color
 from harness.errors import HarnessError, NoModelError, SettingsError
 from harness.lessons import COURSE, all_lessons, find_lesson, previous_lesson
@@ -200,34 +201,19 @@ def record(color: bool | None, number: int, base_url: str | None, model: str | N
     Console(color=color).note(f"written: {tape}. Play it: harness lesson {number} --cassette {tape}")
 
 
-@harness.command()
-@click.option("--live", is_flag=True, help="Also ask the endpoint for one reply.")
-@click.option("--base-url", help="An OpenAI-compatible endpoint.")
-@click.option("--model", help="The model's name at that endpoint.")
-@click.pass_obj
-def doctor(color: bool | None, live: bool, base_url: str | None, model: str | None) -> None:
-    """Check this machine: Python, terminal, encoding, disk, tapes, settings; one line each."""
-    from workshop.doctor import examine
-
-    faults = 0
-    for finding in examine(live=live, base_url=base_url, model=model):
-        mark = click.style("ok  ", fg="green") if finding.remedy is None else click.style("FAIL", fg="red")
-        faults += finding.remedy is not None
-        click.echo(f"{mark} {finding.subject}", color=wants_color(color, sys.stdout))
-        if finding.remedy:
-            click.echo(f"     {finding.remedy}")
-    if faults:
-        raise HarnessError(f"{faults} of these want mending")
-
-
-for command in (*compare_command.COMMANDS, *upkeep.COMMANDS):
-    harness.add_command(command)
+for room in (compare_command, bench_commands, model_commands, survey_commands, teach_commands, upkeep):
+    for command in room.COMMANDS:
+        harness.add_command(command)
 
 
 def run_script(file: str) -> None:
-    """What ``python lessons/…/agent.py`` does: the same as ``harness lesson N``, options included."""
-    number = next(one.number for one in all_lessons() if one.agent_path == Path(file).resolve())
-    main(["lesson", str(number), *sys.argv[1:]])
+    """What ``python …/agent.py`` does: ``harness lesson N``; for a learner's file, ``harness try N``."""
+    path = Path(file).resolve()
+    numbers = [one.number for one in all_lessons() if one.agent_path == path]
+    if numbers:
+        main(["lesson", str(numbers[0]), *sys.argv[1:]])
+    named = re.fullmatch(r"lesson_(\d+)", path.stem)
+    main(["try", named[1] if named else path.name, *sys.argv[1:]])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -73,7 +73,7 @@ def load_settings(
         SettingsError: a setting can't be used; the text names it.
         NoModelError: neither an endpoint nor a key is set.
     """
-    file = _read_dotenv(dotenv)
+    file = read_dotenv(dotenv)
 
     def find(name: str, *others: str) -> tuple[str, str] | None:
         """The first of the names that is set: its value, and what to call it in a complaint."""
@@ -109,7 +109,7 @@ def live_by_default(*, env: Mapping[str, str] = os.environ, dotenv: Path | None 
     Raises:
         SettingsError: ``.env`` can't be read.
     """
-    return bool(env.get("LLM_API_KEY", "").strip() or _read_dotenv(dotenv).get("LLM_API_KEY", "").strip())
+    return bool(env.get("LLM_API_KEY", "").strip() or read_dotenv(dotenv).get("LLM_API_KEY", "").strip())
 
 
 def _clean_base_url(value: str, source: str) -> str:
@@ -159,7 +159,7 @@ def _clean_timeout(value: str, source: str) -> float:
     return seconds
 
 
-def _read_dotenv(path: Path | None) -> dict[str, str]:
+def read_dotenv(path: Path | None) -> dict[str, str]:
     """The ``KEY=value`` lines of a file; empty where there is no file. Nothing is expanded in the values."""
     try:
         text = path.read_text("utf-8-sig") if path else ""

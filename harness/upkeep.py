@@ -1,4 +1,4 @@
-"""The commands that look after the course: the matrix, carrying a fix on, tapes, pages and picture."""
+"""The commands that look after machine and course: doctor, matrix, carry, tapes, pages, picture."""
 
 import sys
 
@@ -62,4 +62,24 @@ def cassettes(check: bool) -> None:
         raise HarnessError("run: make cassettes")
 
 
-COMMANDS = (matrix, carry, pages, picture, cassettes)
+@click.command()
+@click.option("--live", is_flag=True, help="Also probe the endpoint: five prompts and a score.")
+@click.option("--base-url", help="An OpenAI-compatible endpoint.")
+@click.option("--model", help="The model's name at that endpoint.")
+@click.pass_obj
+def doctor(color: bool | None, live: bool, base_url: str | None, model: str | None) -> None:
+    """Check this machine: Python, terminal, encoding, disk, tapes, settings; one line each."""
+    from workshop.doctor import examine
+
+    faults = 0
+    for finding in examine(live=live, base_url=base_url, model=model, color=color):
+        mark = click.style("ok  ", fg="green") if finding.remedy is None else click.style("FAIL", fg="red")
+        faults += finding.remedy is not None
+        click.echo(f"{mark} {finding.subject}", color=wants_color(color, sys.stdout))
+        if finding.remedy:
+            click.echo(f"     {finding.remedy}")
+    if faults:
+        raise HarnessError(f"{faults} of these want mending")
+
+
+COMMANDS = (doctor, matrix, carry, pages, picture, cassettes)

@@ -117,6 +117,8 @@ def generate(what: str) -> str:
             return attacks_table()
         case "readings", []:
             return readings_table()
+        case "rooms", []:
+            return rooms_table()
         case "matrix", []:
             return matrix.markdown(matrix.run_matrix())
     raise ValueError(f"unknown mark: generated: {what}")
@@ -165,4 +167,13 @@ def lessons_table() -> str:
     for lesson in all_lessons():
         link = f"[{lesson.number} {lesson.title}](lessons/{lesson.folder.name}/README.md)"
         rows.append(f"| {link} | {lesson.adds} | {lesson.fixes} | {changed[lesson.number]} |")
+    return "\n".join(rows)
+
+
+def rooms_table() -> str:
+    """The modules of harness/ and what each is for, from their docstrings."""
+    rows = ["| module | what it is for |", "|---|---|"]
+    for path in sorted((COURSE / "harness").glob("[a-z]*.py")):
+        purpose = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
+        rows.append(f"| `{path.name}` | {purpose.replace('``', '`')} |")
     return "\n".join(rows)

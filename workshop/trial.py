@@ -23,6 +23,8 @@ from harness.messages import Message
 from harness.session import Session
 
 Model = Callable[[Sequence[Message]], str]
+NO_MORE = "That is all."
+"""What a scripted model says where its script has ended."""
 
 
 class UnmetError(AssertionError):
@@ -47,7 +49,7 @@ def in_turn(*replies: str) -> Model:
 
     def model(messages: Sequence[Message]) -> str:
         said = sum(message.role == "assistant" for message in messages)
-        return replies[said] if said < len(replies) else "That is all."
+        return replies[said] if said < len(replies) else NO_MORE
 
     return model
 

@@ -6,10 +6,11 @@ it fails with the sentence in ``breaks``, which is what broke. Each is worded so
 ``all_behaviours`` gives the rows in the order of the lessons; a file beside this one holds each group.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workshop.trial import Trial
+from workshop.trial import Outcome, Trial
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,12 @@ def all_behaviours() -> list[Behaviour]:
     from workshop.behaviours import article, holding, reading, surroundings  # noqa: F401 - each registers its own when it is imported
 
     return sorted(REGISTERED, key=lambda row: row.first)
+
+
+def said_at_the_end(seen: Outcome) -> bool:
+    """Whether the last that the user saw of the first turn is a note of the harness, whatever it says."""
+    end = seen.transcript.partition("\n<Turn 2>")[0].rpartition("\n")[2]
+    return bool(end.strip()) and not re.match(r"You:|Assistant:|tool-\w+:|<", end)
 
 
 def read(path: str) -> str:

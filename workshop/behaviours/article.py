@@ -26,12 +26,13 @@ def shows_the_answer(trial: Trial) -> None:
     )
 
 
-@behaviour(2, "the call was not run: the model never saw the file")
+@behaviour(2, "no result of the call was sent back: the model never saw the file")
 def reads_a_file(trial: Trial) -> None:
     """Runs a TOOL_CALL line and sends the result back."""
     seen = trial.run(["What is the code?", "Go on."], in_turn(read("notes.txt"), "It is 4711."))
     expect(
-        any("4711" in result for result in seen.results), "the call was not run: the model never saw the file"
+        any("4711" in result for result in seen.results),
+        "no result of the call was sent back: the model never saw the file",
     )
     expect("TOOL_CALL" not in seen.transcript, "the call was shown to the user as if it were an answer")
     expect("It is 4711." in seen.answers, "the answer after the result was not shown")
@@ -56,7 +57,7 @@ def survives_polite_prose(trial: Trial) -> None:
     seen = trial.run(["What is the code?", "Go on."], in_turn(polite, "It is 4711."))
     expect(any("4711" in r for r in seen.results), "with a polite word around it the call was not run")
     shown = "\n".join(seen.answers)
-    expect("Let me look." in shown and "One moment." in shown, "the prose around the call was not shown")
+    expect("Let me look." in shown and "One moment." in shown, "not all of the prose was shown")
     expect("TOOL_CALL" not in shown, "the call was shown to the user as prose")
 
 
@@ -77,7 +78,8 @@ def prompt_follows_the_code(trial: Trial) -> None:
     seen = trial.run(["Hello."], in_turn("Hello."))
     prompt = seen.arrays[0][0].content
     for name in ("read_file", "list_files"):
-        expect(f'TOOL_CALL {{"name":"{name}"' in prompt, f"the prompt did not tell of the tool {name}")
+        call = rf'^TOOL_CALL \{{"name": ?"{name}"'
+        expect(re.search(call, prompt, re.MULTILINE), f"the prompt did not tell of the tool {name}")
 
 
 @behaviour(4, "an argument of the wrong type was not told to the model as such")
@@ -88,7 +90,8 @@ def checks_arguments(trial: Trial) -> None:
     seen = trial.run(["What is the code?", "Go on.", "Go on.", "Go on."], in_turn(*calls, "I give up."))
     errors = [result for result in seen.results if result.startswith("TOOL_RESULT ERROR")]
     expect(
-        errors and "string" in errors[0], "an argument of the wrong type was not told to the model as such"
+        errors and re.search(r"\bstr(ing)?\b|\btext\b", errors[0]),
+        "an argument of the wrong type was not told to the model as such",
     )
     expect(len(errors) == 3, "a missing or an unknown argument was let through")
     expect(all("path" in e for e in errors), "the error did not say which arguments there are")
@@ -103,16 +106,18 @@ def works_through_a_turn(trial: Trial) -> None:
         ["What is the code?"], in_turn(read("index.txt"), read("notes.txt"), "4711."), files=files
     )
     expect(len(seen.arrays) == 3, "after one tool result the agent stopped and waited for the user")
+    expect(len(seen.results) == 2, "the model was asked again without the result of its call")
     expect(seen.answers == ["4711."], "the answer at the end of the turn was not shown")
 
 
 @behaviour(6, "a file outside the workspace was read")
 def stays_inside(trial: Trial) -> None:
     """Reads what is inside the workspace and refuses what is outside."""
-    calls = [read("notes.txt"), read("../secret.txt"), read("sub/../../secret.txt"), read("link.txt")]
+    outside = ("../secret.txt", "sub/../../secret.txt", "link.txt")
+    calls = [read("notes.txt"), read("nowhere.txt"), *map(read, outside)]
     calls += ['TOOL_CALL {"name":"list_files","arguments":{"path":".."}}']
     seen = trial.run(
-        ["Look around."] + ["Go on."] * 5,
+        ["Look around."] + ["Go on."] * 6,
         in_turn(*calls, "Done."),
         files={"notes.txt": "The code is 4711.\n", "sub/a.txt": ""},
         beside={"secret.txt": "SECRET\n"},
@@ -121,11 +126,13 @@ def stays_inside(trial: Trial) -> None:
     sent = "\n".join(message.content for message in seen.arrays[-1])
     expect("4711" in sent, "a file inside the workspace was not read")
     expect("SECRET" not in sent, "a file outside the workspace was read")
-    expect("workspace/" not in seen.results[-1], "a folder outside the workspace was listed")
-    refused = [
-        r for r in seen.results if r.startswith("TOOL_RESULT ERROR") and re.search("outside|out of", r)
-    ]
-    expect(len(refused) == 4, "the model was not told that the path leads outside the workspace")
+    listed = seen.result(5).startswith("TOOL_RESULT SUCCESS") and "workspace/" in seen.result(5)
+    expect(not listed, "a folder outside the workspace was listed")
+    missing = seen.result(1).replace("nowhere.txt", "")
+    for number, path in enumerate((*outside, ".."), 2):
+        told = seen.result(number).startswith("TOOL_RESULT ERROR")
+        told = told and seen.result(number).replace(path, "") != missing
+        expect(told, "the model was not told that the path leads outside the workspace")
 
 
 @behaviour(7, "the file was not changed")
@@ -146,9 +153,11 @@ def refuses_a_doubtful_edit(trial: Trial) -> None:
     calls = [edit("f.txt", old, new) for old, new in doubtful]
     seen = trial.run(["Change it."], in_turn(*calls, "I give up."), files={"f.txt": before})
     errors = [result for result in seen.results if result.startswith("TOOL_RESULT ERROR")]
-    expect(len(errors) == 4 and "2" in errors[0], "the model was not told why its edit was refused")
-    expect("1, 3" in errors[0], "the error did not say where the matches are")
     expect(seen.files["f.txt"] == before, "a doubtful edit changed the file")
+    expect(len(errors) == 4, "not every doubtful edit was refused")
+    told = errors[0].partition("\n")[2]
+    expect(re.search(r"\b2\b|two|twice", told), "the model was not told why its edit was refused")
+    expect(re.search(r"\b1\b.*\b3\b", told), "the error did not say where the matches are")
 
 
 @behaviour(7, "the new file was not created")

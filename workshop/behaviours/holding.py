@@ -1,10 +1,11 @@
 """Lessons 10 and 11: bounds, and a workspace that holds."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from harness.errors import ModelError
 from harness.messages import Message
-from workshop.behaviours import behaviour, edit, read
+from workshop.behaviours import behaviour, edit, read, said_at_the_end
 from workshop.trial import Model, Trial, expect, in_turn
 
 LIST_MANY = 'TOOL_CALL {"name":"list_files","arguments":{"path":"many"}}'
@@ -20,8 +21,9 @@ def stops_a_model_that_repeats_itself(trial: Trial) -> None:
     """Tells a model that repeats a call so, then stops it and gives the word back to the user."""
     seen = trial.run(["What is the code?", "Stop."], until_stop(lambda array: read("notes.txt")))
     expect(seen.error is None, "the same call was run without end")
-    expect(any("same call" in r for r in seen.results), "the model was not told that it repeats itself")
-    expect("stopped" in seen.transcript and seen.answers == ["Yes."], "the user could not go on")
+    expect(len(set(seen.results)) > 1, "the model was not told that it repeats itself")
+    expect(said_at_the_end(seen), "the user was not told, by a note, that the turn was stopped")
+    expect(seen.answers == ["Yes."], "the user could not go on")
     expect(3 < len(seen.arrays) <= 12, "the model was stopped too early or too late")
 
 
@@ -32,7 +34,8 @@ def stops_a_model_that_gets_it_wrong(trial: Trial) -> None:
         seen = trial.run(["What is the code?", "Stop."], until_stop(in_turn(*[faulty] * 300)))
         expect(seen.error is None, "faulty calls were answered without end")
         expect(1 <= len(seen.results) <= 5, "the model was not corrected a few times")
-        expect("stopped" in seen.transcript and seen.answers == ["Yes."], "the user could not go on")
+        expect(said_at_the_end(seen), "the user was not told, by a note, that the turn was stopped")
+        expect(seen.answers == ["Yes."], "the user could not go on")
 
 
 @behaviour(10, "a turn went on without end")
@@ -42,7 +45,8 @@ def the_budget_is_visible(trial: Trial) -> None:
 
     seen = trial.run(["Read on.", "Stop."], until_stop(in_turn(*map(read, files))), files=files)
     expect(seen.error is None, "a turn went on without end")
-    expect("stopped after" in seen.transcript and " of " in seen.transcript, "the budget was not shown")
+    expect(re.search(r"<Step 1 of \d+>", seen.transcript), "the budget was not shown")
+    expect(said_at_the_end(seen), "the user was not told, by a note, that the budget is used up")
     expect(seen.answers == ["Yes."], "the user could not go on")
 
 

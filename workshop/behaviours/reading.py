@@ -1,5 +1,7 @@
 """Lessons 8 and 9: how a reply is read."""
 
+import re
+
 from workshop.behaviours import behaviour, edit, read
 from workshop.trial import Trial, expect, in_turn
 
@@ -23,14 +25,16 @@ def never_acts_on_an_invention(trial: Trial) -> None:
 def cuts_the_reply(trial: Trial) -> None:
     """Keeps no invention in the array, and says what was not run."""
     files = {"notes.txt": "The code is 4711.\n", "log.txt": "none\n"}
+    plain = trial.run(["Log the code."], in_turn(read("notes.txt"), "Done."), files=files)
     seen = trial.run(["Log the code."], in_turn(INVENTED, "Done."), files=files)
     said = [message.content for message in seen.arrays[-1] if message.role == "assistant"]
     expect(said, "the first call was not run")
     expect("code is 1." not in "".join(said), "the array still holds what the model invented")
     expect(said[0].endswith(read("notes.txt")), "the call itself was not kept")
     expect("4711" in seen.result(0), "the first call was not run")
-    expect("not run" in seen.result(0), "the model was not told that something was not run")
-    expect("cut off" in seen.transcript, "the user was not told that something was cut off")
+    expect(seen.result(0) != plain.result(0), "the model was not told that something was not run")
+    more = seen.transcript.count("\n") - plain.transcript.count("\n")
+    expect(more > 0, "the user was not told that something was cut off")
 
 
 @behaviour(8, "an invented result passed for an answer")
@@ -106,6 +110,12 @@ def an_attempt_is_no_answer(trial: Trial) -> None:
         expect(seen.answers == ["4711."], "the attempt was shown to the user as an answer")
 
 
+CUT = re.compile(
+    r"TOOL_RESULT ERROR(?s:.*)(?:cut|trunc|complete|finish|termin|end|clos|short|half|part|rest|miss)"
+)
+"""An error about a call that was cut off, whoever worded it."""
+
+
 @behaviour(9, "the model was not told that its call was cut off")
 def a_cut_call_never_runs(trial: Trial) -> None:
     """Runs no call that was cut off, not even one that only wants its closing braces."""
@@ -113,9 +123,7 @@ def a_cut_call_never_runs(trial: Trial) -> None:
     for end in (-1, -2, -3, -10):
         seen = trial.run(["Change it."], in_turn(whole[:end], "I give up."))
         expect(seen.files["notes.txt"] == "The code is 4711.\n", "a call that was cut off was run")
-        expect(
-            seen.results and "cut off" in seen.result(0), "the model was not told that its call was cut off"
-        )
+        expect(CUT.search(seen.result(0)), "the model was not told that its call was cut off")
     seen = trial.run(["Change it."], in_turn(whole, "Done."))
     expect(seen.files["notes.txt"] == "The code is .\n", "the same call, whole, was not run")
 

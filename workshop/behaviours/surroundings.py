@@ -1,6 +1,7 @@
 """Lessons 12 to 17: sessions, approval, the user as a tool, data as an answer, the context, and lies."""
 
 import json
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -96,9 +97,10 @@ def the_user_is_a_tool(trial: Trial) -> None:
     """Puts the model's question to the user in mid-turn; the answer, by number or text, is a result."""
     for answer, result in (("2", "blue"), ("green", "green")):
         seen = trial.run(["Paint it."], in_turn(QUESTION, "Done."), answers=[answer])
-        expect(seen.result(0).endswith(f"\n{result}"), "the model could not ask the user")
+        expect(seen.result(0).rstrip().endswith(result), "the model could not ask the user")
         expect(seen.result(0).startswith("TOOL_RESULT SUCCESS"), "an answer was not an ordinary result")
-        expect("1. red" in seen.transcript and "2. blue" in seen.transcript, "the options were not shown")
+        numbered = re.search(r"\b1\W+red\s(?s:.*)\b2\W+blue\b", seen.transcript)
+        expect(numbered, "the options were not shown with their numbers")
     seen = trial.run(["Paint it."], in_turn(QUESTION, "Done."), answers=[])
     expect(seen.result(0).startswith("TOOL_RESULT ERROR"), "silence was taken for an answer")
 
@@ -111,15 +113,16 @@ def report(arguments: str) -> str:
     return f'TOOL_CALL {{"name":"report_answer","arguments":{arguments}}}'
 
 
+DATA = re.compile(r'\{\s*"answer":\s*"4711",\s*"files":\s*\[\s*"notes.txt"\s*\]\s*\}')
+
+
 @behaviour(15, "no data came out")
 def answers_with_data(trial: Trial) -> None:
     """Gives data where a program asks for it; what does not fit the form goes back to the model."""
     wrong, right = report('{"answer":4711}'), report('{"answer":"4711","files":["notes.txt"]}')
     seen = trial.run(["/report What is the code?"], in_turn("It is 4711!", wrong, right, "Not this."))
-    expect(
-        '{"answer":"4711","files":["notes.txt"]}\n' in seen.transcript.split("tool-success")[-1],
-        "no data came out",
-    )
+    shown = "\n".join(line for line in seen.transcript.split("\n") if not line.startswith("tool-"))
+    expect(DATA.search(shown), "no data came out")
     errors = [result for result in seen.results if result.startswith("TOOL_RESULT ERROR")]
     expect(len(errors) == 2, "an answer in prose, or of the wrong form, was let through")
     expect("files" in errors[1] and "answer" in errors[1], "the error did not say what does not fit")
@@ -129,12 +132,20 @@ def answers_with_data(trial: Trial) -> None:
 # ---- the context ----
 
 
+def wants_summary(array: Sequence[Message]) -> bool:
+    """Whether an array ends neither with a request of the user's nor with a file: then it wants a summary."""
+    last = array[-1].content
+    return not (
+        re.search(r"^Read \d+\.txt$", last.split("\n")[-1]) or re.match(r"TOOL_RESULT[^\n]*\n[\d ]+\Z", last)
+    )
+
+
 def long_talk(array: Sequence[Message]) -> str:
     """A model that reads one file after the other, and sums up when it is asked to."""
-    last = array[-1].content
-    if "Sum up" in last:
+    if wants_summary(array):
         return "SUMMARY: the code is 4711."
-    return read(last.split()[-1]) if last.startswith("Read ") else "I have."
+    last = array[-1].content
+    return "I have." if last.startswith("TOOL_RESULT") else read(last.split()[-1])
 
 
 @behaviour(16, "the array grew beyond its budget")
@@ -146,23 +157,29 @@ def keeps_to_its_budget(trial: Trial) -> None:
     largest = max(sum(len(message.content) for message in array) for array in seen.arrays)
     expect(largest < 5 * 3000 + 5000, "the array grew beyond its budget")
     expect("SUMMARY: the code is 4711." in str(seen.arrays[-1]), "what was summed up did not stay")
-    for array in seen.arrays:
+    requests = [array for array in seen.arrays if not wants_summary(array)]
+    for array in requests:
         expect(array[0] == seen.arrays[0][0], "the system prompt was lost")
         roles = [message.role for message in array[1:]]
         expect(
             roles == ["user", "assistant"] * (len(roles) // 2) + ["user"], "a call was parted from its result"
         )
-    request = next(array for array in reversed(seen.arrays) if "Sum up" not in array[-1].content)
-    expect(turns[-1] in "".join(message.content for message in request), "the request itself was summed up")
+    said = "".join(message.content for message in requests[-1])
+    expect(turns[-1] in said, "the request itself was summed up")
 
 
 @behaviour(16, "what a step costs was not shown")
 def shows_what_a_step_costs(trial: Trial) -> None:
     """Shows the tokens of each step, an estimate as one, and how much of them was sent before."""
     seen = trial.run(["The code?"], in_turn(read("notes.txt"), "4711."))
-    expect(seen.transcript.count("tokens") == 2, "what a step costs was not shown")
-    expect("about " in seen.transcript, "an estimate was not shown as one")
-    expect("0 % of them" in seen.transcript, "what was sent before was not shown")
+    costs = [line for line in seen.transcript.split("\n") if "token" in line]
+    expect(len(costs) == 2, "what a step costs was not shown")
+    expect(
+        all(re.search("about|approx|estimate|~|≈", cost) for cost in costs),
+        "an estimate was not shown as one",
+    )
+    shares = [int(share) for cost in costs for share in re.findall(r"(\d+) ?%", cost)]
+    expect(shares[:1] == [0] and max(shares) > 0, "what was sent before was not shown in percent")
 
 
 # ---- lies ----
