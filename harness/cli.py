@@ -10,7 +10,7 @@ import click
 
 from harness import bench_commands, compare_command, model_commands, survey_commands, teach_commands, upkeep
 from harness.console import Console, use_utf8, wants_color
-from harness.errors import HarnessError, NoModelError, SettingsError
+from harness.errors import EndOfDemonstrationError, HarnessError, NoModelError, SettingsError
 from harness.lessons import COURSE, all_lessons, find_lesson, previous_lesson
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def harness(context: click.Context, color: bool | None) -> None:
 @click.option("--model", help="The model's name at that endpoint.")
 @click.option("--live/--replay", default=None, help="A model, or the tape; default: live with LLM_API_KEY.")
 @click.option("--cassette", type=click.Path(path_type=Path), help="Play this tape, not the lesson's own.")
+@click.option("--real", is_flag=True, help="Play the tape of a real model instead of the scripted one.")
 @click.option("--step", is_flag=True, help="Wait for Enter before each turn of the tape.")
 @click.option("--wire", is_flag=True, help="Show what each request adds to the array, and the raw reply.")
 @click.option("--resume", is_flag=False, flag_value="", help="Go on with a session, the latest or by name.")
@@ -52,12 +53,19 @@ def lesson(
     model: str | None,
     live: bool | None,
     cassette: Path | None,
+    real: bool,
     step: bool,
     wire: bool,
     resume: str | None,
 ) -> None:
     """Run lesson NUMBER: its tape, or with a key or --live a real model."""
     chosen = find_lesson(number)
+    if real:
+        if live or cassette:
+            raise SettingsError("--real plays a tape of its own; leave --live and --cassette out")
+        from workshop.real_tapes import real_lesson
+
+        chosen, live = real_lesson(number), False
     console = Console(color=color)
     console.heading(f"Lesson {chosen.number}: {chosen.title}")
 
@@ -86,7 +94,10 @@ def lesson(
         def screen(scenario: "Scenario") -> Console:
             return Console(scenario.turns, answers=scenario.answers, color=color, step=step)
 
-        runner.play(chosen, screen, introduce=introduce, tape=cassette, workspace=workspace, wire=wire)
+        try:
+            runner.play(chosen, screen, introduce=introduce, tape=cassette, workspace=workspace, wire=wire)
+        except EndOfDemonstrationError as end:  # some real models would go on for ever
+            console.note(str(end))
 
 
 @harness.command()

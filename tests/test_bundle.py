@@ -93,7 +93,7 @@ def test_the_lessons_run_from_a_bundle_without_any_network(tmp_path, monkeypatch
 
     def play(number):
         if shutil.which("make"):
-            command = ["make", f'PYTHON="{sys.executable}"', f"lesson-{number}"]
+            command = ["make", "--no-print-directory", f'PYTHON="{sys.executable}"', f"lesson-{number}"]
         else:
             python = course / ".venv" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
             if not python.exists():

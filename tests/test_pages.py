@@ -38,7 +38,9 @@ def test_every_code_block_is_generated_or_a_command_that_works(page):
             for line in text.splitlines():
                 check_command(line)
         elif page.name == "README.md":
-            check_layout(text)  # elsewhere a text is what a real model once said, which no run here can repeat
+            check_layout(
+                text
+            )  # elsewhere a text is what a real model once said, which no run here can repeat
 
 
 def check_command(line):

@@ -26,6 +26,7 @@ from workshop import matrix
 from workshop.attacks import attacks_table
 from workshop.budgets import step_sizes
 from workshop.readings import readings_table
+from workshop.survey_page import real_line
 from workshop.tables import TABLES
 
 MARKED = re.compile(r"(<!-- generated: (?P<what>[^>]*?) -->\n)(?P<made>.*?)(<!-- /generated -->)", re.DOTALL)
@@ -117,6 +118,8 @@ def generate(what: str) -> str:
             return attacks_table()
         case "readings", []:
             return readings_table()
+        case "real", [number]:
+            return real_line(int(number))
         case "rooms", []:
             return rooms_table()
         case "matrix", []:
