@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness import bench_commands, compare_command, model_commands, survey_commands, teach_commands, upkeep
+from harness.commands import Commands
 from harness.console import Console, use_utf8, wants_color
 from harness.errors import EndOfDemonstrationError, HarnessError, NoModelError, SettingsError
 from harness.lessons import COURSE, all_lessons, find_lesson, previous_lesson
@@ -21,7 +21,7 @@ FIRST_WITH_SESSIONS = 12
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(cls=Commands, context_settings=CONTEXT)
 @click.option("--color/--no-color", default=None, help="Colours; else NO_COLOR, FORCE_COLOR, the terminal.")
 @click.version_option(package_name="agent-harness-workshop")
 @click.pass_context
@@ -210,11 +210,6 @@ def record(color: bool | None, number: int, base_url: str | None, model: str | N
 
     runner.record(chosen, tape, settings, when=str(date.today()), console=screen)
     Console(color=color).note(f"written: {tape}. Play it: harness lesson {number} --cassette {tape}")
-
-
-for room in (compare_command, bench_commands, model_commands, survey_commands, teach_commands, upkeep):
-    for command in room.COMMANDS:
-        harness.add_command(command)
 
 
 def run_script(file: str) -> None:

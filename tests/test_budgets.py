@@ -7,7 +7,7 @@ from workshop import budgets
 from workshop.budgets import StepSize, code_lines, core_imports, count_lines, step_size, step_sizes
 from workshop.definitions import read_agent
 
-MODULES = sorted([*PACKAGE.glob("*.py"), *Path(budgets.__file__).parent.glob("*.py")])
+MODULES = sorted([*PACKAGE.rglob("*.py"), *Path(budgets.__file__).parent.glob("*.py")])
 each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.slug)
 
 

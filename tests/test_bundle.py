@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
-from harness import teach_commands
+from harness.commands import teach
 from harness.errors import HarnessError, SettingsError
 from harness.lessons import COURSE
 from workshop import bundle
@@ -224,13 +224,13 @@ def test_a_folder_that_can_not_be_written_and_a_course_that_is_none(tmp_path, no
 
 
 def test_the_command_says_what_to_do_with_it(tmp_path, no_download):
-    done = CliRunner().invoke(teach_commands.bundle, ["--to", str(tmp_path), "--python", "3.12"])
+    done = CliRunner().invoke(teach.bundle, ["--to", str(tmp_path), "--python", "3.12"])
     assert done.exit_code == 0
     assert "fetching wheels for Python 3.12" in done.output
     assert f"written: {tmp_path}" in done.output
     assert "make lesson-1" in done.output
     assert "python install.py" in done.output
-    refused = CliRunner().invoke(teach_commands.bundle, ["--to", str(tmp_path), "--python", "3.9"])
+    refused = CliRunner().invoke(teach.bundle, ["--to", str(tmp_path), "--python", "3.9"])
     assert isinstance(refused.exception, SettingsError)
 
 

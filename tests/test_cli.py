@@ -1,5 +1,6 @@
 """The command line, as a person meets it: exit codes, streams, colours, and no traceback whatever happens."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import time
 
 import pytest
 
+from harness.commands import ROOMS
 from harness.lessons import COURSE, all_lessons
 from harness.scenario import load_scenario
 from harness.scripted_model import serving
@@ -45,6 +47,15 @@ def test_help_names_every_command():
     shown = run("--help").stdout
     for command in ("lesson", "list", "diff", "compare", "matrix", "record", "doctor"):
         assert f"\n  {command} " in shown
+
+
+def test_the_table_of_rooms_is_what_the_rooms_hold():
+    modules = {module: importlib.import_module(f"harness.commands.{module}") for module, _ in ROOMS.values()}
+    held = {command.name: name for name, module in modules.items() for command in module.COMMANDS}
+    assert held == {name: module for name, (module, _) in ROOMS.items()}
+    assert all(
+        run(name, "--help").returncode == 0 for name in ("compare", "check", "doctor", "model", "bundle")
+    )
 
 
 def test_lessons_play_without_a_key():

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from harness.compare_command import compare
+from harness.commands.compare import compare
 from harness.errors import SettingsError
 from harness.lessons import COURSE, Lesson, all_lessons, find_lesson, previous_lesson
 from workshop.compare import Row, beside, run_on
@@ -18,7 +18,7 @@ from workshop.side_by_side import PARTED, ROOM, two_columns
 
 WITH_A_LESSON_BEFORE = [lesson.number for lesson in all_lessons() if previous_lesson(lesson)]
 # The command line with the command on it, whether or not it is registered there.
-PROGRAM = "from harness import cli, compare_command as c; cli.harness.add_command(c.compare); cli.main()"
+PROGRAM = "from harness import cli; cli.main()"
 
 
 def compared(*arguments, columns=120, color=None):
@@ -231,7 +231,7 @@ def test_a_reader_that_leaves_is_no_traceback():
 
 
 def test_the_command_imports_nothing_heavy_until_it_runs():
-    probe = "import sys, harness.compare_command; print(*sys.modules)"
+    probe = "import sys, harness.commands.compare; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", probe], capture_output=True, text=True, cwd=COURSE, check=True
     )

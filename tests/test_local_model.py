@@ -12,8 +12,9 @@ import zipfile
 import pytest
 from click.testing import CliRunner
 
-from harness import local_model, local_server, model_commands
+from harness import local_model, local_server
 from harness.cli import harness
+from harness.commands import model as model_commands
 from harness.errors import HarnessError, SettingsError
 from harness.local_model import DamagedModelError, LocalModel, UnavailableError, fetch_model
 from harness.local_server import Limits, check_server, serving_in_a_child, start_server

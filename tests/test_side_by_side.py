@@ -75,7 +75,7 @@ def test_the_console_s_colours_are_kept():
 
 
 def test_it_fits_the_terminal():
-    program = "from harness import cli, compare_command as c; cli.harness.add_command(c.compare); cli.main()"
+    program = "from harness import cli; cli.main()"
     for columns, count in ((140, 1), (70, 2)):
         with on_screen(
             sys.executable,

@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from harness.bench_commands import COMMANDS
+from harness.commands.bench import COMMANDS
 from harness.errors import HarnessError, SettingsError
 from harness.lessons import COURSE, all_lessons, find_lesson
 from workshop.definitions import split_docstring
@@ -382,7 +382,7 @@ import sys, pathlib
 import workshop.workbench as workbench
 workbench.workbench_folder = lambda: pathlib.Path(sys.argv[1])
 from harness import cli
-from harness.bench_commands import COMMANDS
+from harness.commands.bench import COMMANDS
 for command in COMMANDS:
     cli.harness.add_command(command)
 cli.main(sys.argv[2:])
@@ -431,7 +431,7 @@ def test_a_watch_of_a_missing_lesson_is_an_error(bench):
 
 def test_starting_the_commands_imports_nothing_heavy():
     heavy = ("vcr", "requests", "pydantic", "rich", "yaml", "workshop.behaviours", "subprocess", "difflib")
-    code = f"import sys, harness.bench_commands\nprint([name for name in {heavy!r} if name in sys.modules])"
+    code = f"import sys, harness.commands.bench\nprint([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=COURSE, check=True
     )
