@@ -17,7 +17,7 @@ WITH := $(if $(LOCAL),model run )
 .venv/ready-local: .venv/ready
 	@$(PYTHON) install.py local
 
-.PHONY: help list matrix progress bundle survey doctor cassettes pages picture test clean
+.PHONY: help chat list matrix progress bundle survey doctor cassettes pages picture test clean
 help:            ## this help
 	@$(PYTHON) install.py help $(MAKEFILE_LIST)
 lesson-%: .venv/ready $(LOCAL)   ## play lesson N: make lesson-1, ... (ARGS=--step, TAPE=real, MODEL=local)
@@ -46,6 +46,8 @@ record-%: .venv/ready   ## record lesson N from your own model, into recordings/
 	@$(RUN) record $* $(ARGS)
 carry-%: .venv/ready    ## merge an uncommitted fix of lesson N into every later lesson
 	@$(RUN) carry $*
+chat: .venv/ready       ## talk to a model about your own project (ARGS="--workspace DIR")
+	@$(RUN) chat $(ARGS)
 list: .venv/ready       ## the lessons, a line each
 	@$(RUN) list
 matrix: .venv/ready     ## behaviour by lesson, from a real run
