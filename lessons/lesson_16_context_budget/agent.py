@@ -239,7 +239,7 @@ class Agent:
                 self.console.note(cut)
                 result += f"\n({cut})"
             self.append(user(result))
-            if self.form and self.report:
+            if self.report is not None and self.form:
                 return
             if faults > MAX_FAULTS:
                 self.console.note("stopped: the model is stuck. Say what it should do instead.")
