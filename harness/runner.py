@@ -72,11 +72,11 @@ def play(
     nowhere = Settings(base_url="http://tape.invalid/v1", model="tape", api_key=None)
     with playing(tape or lesson.tape_path) as played, chosen_workspace(scenario, workspace) as folder:
         introduce(scenario, played)
-        # A wait that is on the tape was waited for when it was recorded.
-        client = ChatClient(nowhere, notice=lambda line: None, sleep=lambda seconds: None)
         screen = console(scenario)
-        player = Bounded(Player(client, scenario.rules, notice=screen.warn), scenario.stop_after)
-        perform(scenario, agent or lesson.agent_path, player, console, folder, wire=wire)
+        # A wait that is on the tape was waited for when it was recorded.
+        player = Player(impatient_client(nowhere), scenario.rules, notice=screen.warn)
+        bounded = Bounded(player, scenario.stop_after)
+        perform(scenario, agent or lesson.agent_path, bounded, console, folder, wire=wire)
         for name in scenario.show:
             screen.note(f"{name} now holds {(folder / name).read_bytes()!r}")
 
@@ -145,9 +145,10 @@ def record(
         for one in runs:
             screen = console(scenario)
             screen.note(f"recording lesson {one.number} on the scenario of lesson {lesson.number}")
-            client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
-            if not patient:
-                client = ChatClient(settings, notice=lambda line: None, sleep=lambda seconds: None)
+            if patient:
+                client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
+            else:
+                client = impatient_client(settings)
             with workspace_copy(scenario, SAMPLE) as folder:
                 try:
                     bounded = Bounded(client, scenario.stop_after)
@@ -157,6 +158,11 @@ def record(
                 finally:
                     client.close()
             next_run()
+
+
+def impatient_client(settings: Settings) -> ChatClient:
+    """A client that tries again at once, and says nothing of it."""
+    return ChatClient(settings, notice=lambda line: None, sleep=lambda seconds: None)
 
 
 class Bounded:

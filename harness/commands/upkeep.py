@@ -1,6 +1,7 @@
 """The commands that look after machine and course: doctor, matrix, carry, tapes, pages, picture."""
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -34,11 +35,7 @@ def pages(check: bool) -> None:
     """Write the generated parts of every page again: transcripts, tables, code from files."""
     from workshop.pages import refresh
 
-    stale = refresh(check=check)
-    for path in stale:
-        click.echo(f"{'out of date' if check else 'written'}: {path}")
-    if check and stale:
-        raise HarnessError("run: make pages")
+    tell(refresh(check=check), check, "make pages")
 
 
 @click.command()
@@ -55,11 +52,7 @@ def cassettes(check: bool) -> None:
     """Record every lesson's tape again from its scripted model."""
     from workshop.cassettes import record_all
 
-    stale = record_all(check=check)
-    for path in stale:
-        click.echo(f"{'out of date' if check else 'written'}: {path}")
-    if check and stale:
-        raise HarnessError("run: make cassettes")
+    tell(record_all(check=check), check, "make cassettes")
 
 
 @click.command()
@@ -80,6 +73,18 @@ def doctor(color: bool | None, live: bool, base_url: str | None, model: str | No
             click.echo(f"     {finding.remedy}")
     if faults:
         raise HarnessError(f"{faults} of these want mending")
+
+
+def tell(stale: list[Path], check: bool, remedy: str) -> None:
+    """Name what was written again, or, with ``check``, what is out of date and how to mend it.
+
+    Raises:
+        HarnessError: with ``check``, if anything is out of date.
+    """
+    for path in stale:
+        click.echo(f"{'out of date' if check else 'written'}: {path}")
+    if check and stale:
+        raise HarnessError(f"run: {remedy}")
 
 
 COMMANDS = (doctor, matrix, carry, pages, picture, cassettes)
