@@ -86,6 +86,10 @@ def lesson(
         session = chosen_session(resume, console)
         runner.live(chosen, console, settings, session=session, workspace=workspace, wire=wire)
     else:
+        if base_url is not None or model is not None or resume is not None:
+            raise SettingsError(
+                "--base-url, --model and --resume are for a live model (--live), not for a tape"
+            )
 
         def introduce(scenario: "Scenario", tape: "Tape") -> None:
             console.note(scenario.shows)

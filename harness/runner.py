@@ -103,15 +103,18 @@ def live(
         given: what else the agent is handed, by name, where it asks for it.
 
     Raises:
-        HarnessError: as ``play``, and ModelError where the endpoint gives no reply.
+        HarnessError: as ``play``; ModelError where the agent survives no failure, or nothing else came.
     """
     scenario = load_scenario(lesson.scenario_path)
     with chosen_workspace(scenario, workspace) as folder:
         client = ChatClient(settings, notice=console.warn, waiting=console.thinking)
+        heard = Heard(client)
         try:
-            run_agent(lesson.agent_path, client, console, folder, session, wire=wire, **given)
+            run_agent(lesson.agent_path, heard, console, folder, session, wire=wire, **given)
         finally:
             client.close()
+    if heard.failures and not heard.replies:
+        raise ModelError("No request of this run got a reply.")
 
 
 def record(
@@ -145,10 +148,8 @@ def record(
         for one in runs:
             screen = console(scenario)
             screen.note(f"recording lesson {one.number} on the scenario of lesson {lesson.number}")
-            if patient:
-                client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
-            else:
-                client = impatient_client(settings)
+            client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
+            client = client if patient else impatient_client(settings)
             with workspace_copy(scenario, SAMPLE) as folder:
                 try:
                     bounded = Bounded(client, scenario.stop_after)
@@ -163,6 +164,24 @@ def record(
 def impatient_client(settings: Settings) -> ChatClient:
     """A client that tries again at once, and says nothing of it."""
     return ChatClient(settings, notice=lambda line: None, sleep=lambda seconds: None)
+
+
+class Heard:
+    """A client that counts: an agent that survives failures does not tell that there was nothing else."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.replies = self.failures = 0
+
+    def complete(self, messages: Sequence[Message]) -> Reply:
+        """Ask, and count what came of it. Raises what the client raises."""
+        try:
+            reply = self._client.complete(messages)
+            self.replies += 1
+            return reply
+        except ModelError:
+            self.failures += 1
+            raise
 
 
 class Bounded:
@@ -218,12 +237,14 @@ def run_agent(
     if log.torn:
         console.note("The last line of the session was cut off, as by a crash; it is dropped.")
     try:
-        agent = load_agent(path)
+        made_of = load_agent(path)
         if wire:
             from harness.wire import Wire, show_readings
 
             client = Wire(client, console)
-            show_readings(agent, console)
-        make_agent(agent, client=client, console=console, workspace=workspace, session=log, **given).run()
+        agent = make_agent(made_of, client=client, console=console, workspace=workspace, session=log, **given)
+        if wire:  # after the agent has read what a session left
+            show_readings(made_of, console)
+        agent.run()
     finally:
         log.close()

@@ -101,6 +101,28 @@ def test_chat_on_the_folder_one_stands_in_and_on_again_tomorrow(server, tmp_path
     assert harness("lesson", "3", "--live", "--base-url", server, "--resume").returncode == 2
 
 
+REFUSING = [
+    Rule({"last": re.compile("fine")}, "Yes."),
+    Rule({"last": re.compile("broken")}, "no such key", status=401),
+]
+
+
+@pytest.mark.parametrize("server", [REFUSING], indirect=True)
+@pytest.mark.parametrize(
+    ("said", "code"), [("broken\n", 1), ("broken\nbroken\n", 1), ("broken\nfine\n", 0), ("", 0)]
+)
+def test_a_run_in_which_nothing_came_back_has_failed(server, said, code, tmp_path):
+    done = harness("chat", "--base-url", server, "--model", "m", stdin=said, cwd=tmp_path, home=tmp_path)
+    assert done.returncode == code, done.stdout
+    assert done.stderr.count("harness: No request of this run got a reply.") == code
+
+
+@pytest.mark.parametrize("option", [["--resume"], ["--base-url", "http://127.0.0.1:9/v1"], ["--model", "m"]])
+def test_what_only_a_live_model_can_use_is_refused_with_a_tape(option):
+    done = harness("lesson", "12", "--replay", *option)
+    assert (done.returncode, "--live" in done.stderr) == (2, True)
+
+
 STEEPING = rules(
     (r"report_answer", call("read_file", '{"path":"data/teas.csv"}')),
     (
