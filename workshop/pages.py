@@ -149,13 +149,20 @@ def transcript(agent: int, tape: int, *, agent_path: Path | None = None) -> str:
     return screen.getvalue()
 
 
+def names_of(statement: ast.stmt) -> list[str]:
+    """What a statement defines: a class or function, or what it assigns to."""
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    return [getattr(statement, "name", "")]
+
+
 def definition(path: Path, name: str) -> str:
-    """The source of a top-level definition, or of a method as ``Agent.run``."""
+    """The source of a top-level definition, a constant's too, or of a method as ``Agent.run``."""
     source = path.read_text(encoding="utf-8")
     body: list[ast.stmt] = ast.parse(source).body
     node: ast.stmt | None = None
     for part in name.split("."):
-        node = next((n for n in body if getattr(n, "name", None) == part), None)
+        node = next((statement for statement in body if part in names_of(statement)), None)
         if node is None:
             raise ValueError(f"{path} defines no {name}")
         body = getattr(node, "body", [])
