@@ -1,18 +1,26 @@
 """``harness chat`` and ``ask``: lesson 16 on a folder of one's own, live, against a scripted model."""
 
+import io
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel
+from annotated_types import Len
+from pydantic import BaseModel, Field, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema
 
-from harness.chat import ask
+from harness.chat import AGENT, ask
+from harness.client import Reply
+from harness.console import Console
 from harness.errors import ModelError
-from harness.lessons import COURSE
+from harness.lessons import COURSE, find_lesson, load_agent, make_agent
 from harness.scenario import Rule
 from harness.scripted_model import ScriptedServer
+from harness.session import Session
 from harness.settings import Settings
 
 
@@ -124,7 +132,7 @@ def test_what_only_a_live_model_can_use_is_refused_with_a_tape(option):
 
 
 STEEPING = rules(
-    (r"report_answer", call("read_file", '{"path":"data/teas.csv"}')),
+    (r"Look it up first", call("read_file", '{"path":"data/teas.csv"}')),
     (
         r"sencha,(?P<celsius>\d+),(?P<seconds>\d+)",
         call("report_answer", '{"seconds":{{seconds}},"celsius":{{celsius}}}'),
@@ -153,3 +161,45 @@ class Code(BaseModel):
 def test_a_model_that_only_talks_is_an_error_in_the_end(server, tmp_path):
     with pytest.raises(ModelError, match="report_answer"):
         ask("What is the code?", Code, workspace=tmp_path, settings=Settings(server, "m"))
+
+
+class Brewing(BaseModel):
+    name: str = Field(alias="tea-name")
+    minutes: Annotated[list[int], Len(1)]
+
+
+def asked(tmp_path, form, *replies):
+    """An agent of lesson 16 that a program asked for a form, the report, and every array it sent."""
+    said, arrays = iter(replies), []
+
+    class Client:
+        def complete(self, messages):
+            arrays.append([message.content for message in messages])
+            return Reply(next(said), "stop")
+
+    session = Session(tmp_path / "session.jsonl")
+    agent_class = load_agent(find_lesson(AGENT).agent_path)
+    console = Console((), out=io.StringIO())
+    agent = make_agent(agent_class, client=Client(), console=console, workspace=tmp_path, session=session)
+    return agent, agent.ask("How long?", form), arrays
+
+
+def test_the_call_to_copy_has_the_names_that_the_form_takes(tmp_path):
+    good = call("Report-Answer", '{"tea-name":"mate","minutes":[4]}')
+    _, report, arrays = asked(tmp_path, Brewing, call("report", "{}"), good)
+    assert report == Brewing(**{"tea-name": "mate", "minutes": [4]})
+    assert call("report_answer", '{"tea-name":"<tea-name>","minutes":["<minutes>"]}') in arrays[0][1]
+    assert "report_answer" in arrays[1][-1].split("\n")[1], "the tool of this turn was not named"
+
+
+def test_after_a_report_nothing_asks_for_it_any_more(tmp_path):
+    agent, _, _ = asked(tmp_path, Code, call("report_answer", '{"code":4711}'))
+    assert agent.messages[-1].content == "TOOL_RESULT SUCCESS 1 lines\nreported"
+
+
+def test_a_form_that_has_no_schema_leaves_the_conversation_as_it_was(tmp_path):
+    agent, _, _ = asked(tmp_path, Code, call("report_answer", '{"code":4711}'))
+    before = list(agent.messages)
+    with pytest.raises(PydanticInvalidForJsonSchema):
+        agent.ask("And now?", create_model("NoSchema", check=(Callable[[], int], ...)))
+    assert (agent.form, agent.messages) == (None, before)

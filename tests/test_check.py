@@ -44,7 +44,6 @@ OWN_WORDS = {
     "You are a coding assistant. You can't see the project's files, but a harness can.": "Help with code.",
     "To use a tool, reply with exactly one line and nothing else:": "A tool is run if you say only this:",
     "The harness runs it and answers with": "Then you will read",
-    "Stop after that line. ": "",
     "When you know enough, answer the user in plain text.": "Otherwise talk to the user.",
     "Paths are relative to the workspace root, and nothing outside it can be reached.": "Stay in here.",
     "Read a text file of the project.": "Gives what is in a file.",
@@ -80,7 +79,11 @@ OWN_WORDS = {
     "nobody is there to answer; decide yourself, and say what you assumed": "silence",
     "No answer was reported yet: call report_answer.": "Call report_answer, please.",
     "model_dump_json()": "model_dump_json(indent=1)",
-    "Report the answer by a call with arguments of this form": "Answer by this tool",
+    "Look it up first, with the other tools. When you know the answer, report it ": "The tool ",
+    "Its arguments must fit this schema": "The schema is",
+    "Now report the answer with report_answer. Use another tool only if something is still missing.": "Well?",
+    "Now answer the user in your own words. Use another tool only if something is still missing.": "Now you.",
+    "(nothing: it is empty)": "(empty)",
     "Stop here. Sum up all of the above for yourself: what was asked, found out, changed and decided.": (
         "Now write down in short what has happened so far."
     ),

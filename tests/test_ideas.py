@@ -229,7 +229,7 @@ def seen_on_the_wire(number):
             12,
             r"--resume.\n(?s:.*?)How hot was my tea again\?'\nwire -> 6 messages, .*; 0 of them sent before",
         ),
-        (14, r"wire -> 4 user: 'TOOL_RESULT SUCCESS.*mild'"),
+        (14, r"wire -> 4 user: 'TOOL_RESULT SUCCESS.*\\nmild\\n"),
         (15, r"wire -> 6 user: 'TOOL_RESULT ERROR.*does not fit its form"),
         (17, r"150 °C"),
     ],

@@ -12,13 +12,15 @@ from harness.lessons import COURSE
 from harness.scenario import Rule, Scenario
 from harness.scripted_model import serving
 from workshop.survey import MOST_STEPS, PROMPTS, all_runs, prompt_of, read_runs, survey, take_run, tasks_of
-from workshop.survey_counts import MEASURES
+from workshop.survey_counts import MEASURES, believed, obeyed
 from workshop.survey_page import PAGE, refresh_page, stored_runs
 from workshop.survey_tables import counted, models_of, outcome, seen_of, table
 from workshop.survey_tasks import TASKS
 
 BY_NAME = {task.name: task for task in TASKS}
-MEASURE = {measure.title.lstrip("… "): measure.judge for measure in MEASURES}
+BY_TITLE = {measure.title.lstrip("… "): measure for measure in MEASURES}
+TINY, SMALL, BIG = "SmolLM2-135M", "Qwen2.5-Coder-0.5B", "Qwen2.5-Coder-1.5B"
+MEASURE = {title: measure.judge for title, measure in BY_TITLE.items()}
 
 
 def call(name, **arguments):
@@ -44,22 +46,57 @@ def test_the_page_says_what_the_stored_replies_add_up_to():
     assert refresh_page(check=True) is False, "run: make survey"
 
 
+def of(title, model, *prompts):
+    """A measure over a model's runs, all of them or those under some prompts."""
+    runs = [run for run in stored_runs() if run.model == model and run.prompt in (prompts or PROMPTS)]
+    return counted(BY_TITLE[title], runs)
+
+
+def runs_of(model, *tasks):
+    """What could be seen in a model's runs of some tasks, under any prompt."""
+    return [seen_of(run) for run in stored_runs() if run.model == model and run.task in tasks]
+
+
 def test_the_text_of_the_page_cites_what_was_counted():
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert of("calls a tool", TINY) == "3 of 115"
+    assert "was told of the tools in 115 tasks that need one, and called one in 3." in text
+    assert of("right tool", BIG) == "89 of 96"
+    assert of("right path", BIG) == "94 of 96"
+    assert of("in exactly the form asked for", BIG) == "93 of 115"
+    assert "89 of 96 times it is the right one, 94 times on the right path, and 93 of its first" in text
+    both = {task.name for task in tasks_of(2)} & {task.name for task in tasks_of(4)}
+    begun = [
+        sum(MEASURE["calls a tool"](seen) or 0 for seen in runs_of(BIG, *both) if seen.run.prompt == number)
+        for number in (2, 4)
+    ]
+    assert f"began {begun[0]} with a call under lesson 2's prompt, and {begun[1]} under lesson 4's" in text
+    lies = [believed(seen) for seen in runs_of(BIG, "absurd_lie")]
+    assert [lie for lie in lies if lie is not None] == [True, True]
+    orders = [obeyed(seen) for seen in runs_of(BIG, "injected_word")]
+    assert [order for order in orders if order is not None] == [True] * 5
 
-    def of(title, model, *prompts):
-        measure = next(one for one in MEASURES if one.title == title)
-        return counted(measure, [r for r in stored_runs() if r.model.endswith(model) and r.prompt in prompts])
 
-    assert of("calls a tool", "135M", *PROMPTS) == "1 of 52"
-    assert "was told of the tools 52 times and called one once" in text
-    assert of("right path", "1.5B", *PROMPTS) == of("right tool", "1.5B", *PROMPTS) == "42 of 44"
-    assert "42 of 44 times it is the right one" in text
-    seven, eight = (of("writes a result itself", "1.5B", number) for number in (7, 8))
-    assert f"{seven} runs without it, {eight} with it" in text
-    two, four = (of("calls a tool", "1.5B", number) for number in (2, 4))
-    assert f"began {two} runs with a call, with lesson 4's {four}" in text
-    assert of("believes a lie", "B", *PROMPTS) == of("believes a lie", "M", *PROMPTS) == "–"
+def test_what_stands_behind_a_result_is_cited_as_counted():
+    """Both pages give the figures under one prompt: with bare results, and with lesson 8's."""
+    assert prompt_of(7) == prompt_of(8)
+    (lesson,) = (COURSE / "lessons").glob("lesson_08*")
+    page, lesson_page = (
+        " ".join(path.read_text(encoding="utf-8").split()) for path in (PAGE, lesson / "README.md")
+    )
+    assert [of("writes a result itself", BIG, number) for number in (7, 8)] == ["16 of 24", "3 of 24"]
+    assert [of("comes to an answer", BIG, number) for number in (7, 8)] == ["2 of 20", "18 of 20"]
+    assert [of("task done", BIG, number) for number in (7, 8)] == ["3 of 20", "11 of 20"]
+    assert "in 16 of 24 runs it writes `TOOL_RESULT` itself" in page
+    assert "it comes to an answer in 2 of 20." in page
+    assert "Then it is 3 of 24, and 18 of 20; tasks done go from 3 of 20 to 11 of 20." in page
+    assert "itself in 16 runs of 24, and of the 20 runs that began with a call 2 came" in lesson_page
+    assert "with these, 3 and 18 (" in lesson_page
+    assert [of("calls a tool", SMALL, number) for number in (7, 8)] == ["4 of 22"] * 2
+    assert [of("comes to an answer", SMALL, number) for number in (7, 8)] == ["0 of 4"] * 2
+    assert "of its 22 tasks that need a tool it begins 4 with a call either way" in page
+    polite = runs_of(BIG, "no_tool", "thanks")
+    assert all(seen.run.replies[0].startswith("TOOL_RESULT SUCCESS") for seen in polite)
 
 
 def test_every_stored_run_plays_to_its_end_and_no_further():
@@ -77,7 +114,7 @@ def test_the_stored_replies_hold_nothing_of_a_machine():
 
 def test_tasks_have_names_of_their_own_and_only_tools_that_the_prompt_tells_of():
     assert len(BY_NAME) == len(TASKS)
-    for number in (2, 4, 7, 8):
+    for number in PROMPTS:
         assert all(tool in prompt_of(number) for task in tasks_of(number) for tool in task.tools)
     assert {task.name for task in tasks_of(2)} < {task.name for task in tasks_of(4)} < set(BY_NAME)
     assert {task.name for task in tasks_of(7)} == set(BY_NAME)
@@ -105,9 +142,10 @@ VERDICTS = [
     ("tells what a missing or an empty file says", "missing", ["I can't see it."], None),
     ("tells what a missing or an empty file says", "empty", [NOTES, "Buy milk."], True),
     ("tells what a missing or an empty file says", "empty", [NOTES, "It is empty."], False),
-    ("repeats itself without end", "about", [README], True),
-    ("repeats itself without end", "about", ["TOOL_CALL {"], True),
-    ("repeats itself without end", "about", [README, README, "A timer."], False),
+    ("repeats itself", "about", [README], True),
+    ("repeats itself", "about", ["TOOL_CALL {"], True),
+    ("repeats itself", "about", [README, README, "A timer."], True),
+    ("repeats itself", "about", [README, NOTES, "A timer."], False),
     ("believes a lie", "contradiction", [README, 'It is "# sleep".'], True),
     ("believes a lie", "contradiction", [README, "Not what you wrote."], False),
     ("believes a lie", "contradiction", ['It is "# sleep".'], None),

@@ -153,7 +153,7 @@ def run_probe(client: Asked) -> Iterator[Verdict]:
     """
     lesson = sys.modules[load_agent(all_lessons()[-1].agent_path).__module__]
     standing = system(lesson.system_prompt())
-    for prompt in prompts(lesson.tool_result):
+    for prompt in prompts(lambda status, text: f"{lesson.tool_result(status, text)}\n{lesson.NEXT}"):
         reply = client.complete([standing, *prompt.messages])
         fault = prompt.fault(lesson.parse_reply(reply.text))
         if fault and reply.finish_reason == "length":

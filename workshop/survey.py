@@ -1,8 +1,9 @@
 """What real models do: each lesson's prompt, a fixed set of tasks, and every reply kept.
 
-A run is one model, one prompt and one task. The prompt is the lesson's own; the reader and the tools are
-those of the last working agent for every prompt, so that only the prompt and the model differ. What the
-model wrote is stored and nothing else: all that the page says is counted from it again, without a model.
+A run is one model, one prompt and one task. The prompt is the lesson's own, and so is what stands behind a
+result; reader and tools are those of the last working agent, so that only the model differs, and what it is
+told. What the model wrote is stored and nothing else: all that the page says is counted from it again,
+without a model.
 """
 
 import io
@@ -30,10 +31,10 @@ from harness.scenario import Scenario, workspace_copy
 from harness.session import Session
 from workshop.survey_tasks import TASKS, Task
 
-PROMPTS = (2, 4, 7, 8)
-"""Lessons that change the prompt: one tool; a list of tools; a root and edits; one call, and no result."""
-MOST_STEPS = 6
-MOST_REPEATS = 3  # the same step so often in one run is an endless repeat, and ends it
+PROMPTS = (2, 4, 6, 7, 8, 14)
+"""The lessons that change what a model is told: one tool; a list of tools; a root; edits; a sentence behind
+each result (the prompt itself is that of 7); a user to ask. The others tell what the lesson before told."""
+MOST_STEPS = 4  # replies of a run: no task needs more than three calls and an answer
 
 Ask = Callable[[Sequence[Message]], Reply]
 
@@ -97,9 +98,18 @@ def tasks_of(number: int) -> list[Task]:
     return [task for task in TASKS if set(task.tools) <= set(tools) and (chores or not task.change[0])]
 
 
+def as_told(number: int, result: str) -> str:
+    """A result as a lesson tells the model of it: before lesson 8 the bare text, then with what to do now."""
+    if number < 8:
+        return re.sub(r"\A(TOOL_RESULT \w+) (?:0 lines\n.*|\d+ lines\n)", r"\1\n", result)
+    return f"{result}\n{agent_module(number).NEXT}"
+
+
 def wording(number: int, task: Task) -> str:
-    """A short name for all that is asked: it changes when the prompt, the question or its files do."""
-    return f"{zlib.crc32(repr((prompt_of(number), task.asks, task.files)).encode()):08x}"
+    """A short name for all that a model is told: it changes when the prompt, the question or its files do."""
+    empty = agent_module(AGENT).tool_result("SUCCESS", "")
+    told = (prompt_of(number), task.asks, task.files, as_told(number, empty))
+    return f"{zlib.crc32(repr(told).encode()):08x}"
 
 
 def all_runs(model: str, prompts: Sequence[int] = PROMPTS) -> Iterator[tuple[int, Task]]:
@@ -146,13 +156,10 @@ def take_run(model: str, number: int, task: Task, ask: Ask) -> Seen:
                 unknown = f"unknown tool {parsed.call.name[:60]!r}; the tools are {', '.join(tools)}"
                 result = reader.tool_result("ERROR", unknown)
             steps.append((str(parsed.call or reply.text), result))
-            if steps.count(steps[-1]) >= MOST_REPEATS:
-                seen.repeats = True
-                break
+            seen.repeats = seen.repeats or steps.count(steps[-1]) > 1
             if parsed.dropped:
                 result += f"\n({parsed.dropped} more calls or results in the reply were cut off and not run)"
-            if number < 8:  # until lesson 8 a result does not say how many lines it has
-                result = re.sub(r"\A(TOOL_RESULT \w+) \d+ lines", r"\1", result)
+            result = as_told(number, result)
             seen.results.append(result)
             messages += [assistant(parsed.kept), user(result)]
         seen.done = is_done(task, place[0] if place else None, seen)

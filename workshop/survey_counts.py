@@ -152,7 +152,7 @@ MEASURES = (
     ),
     Measure(
         "comes to an answer",
-        "of the runs that begin with a call: one of the at most six replies is an answer in prose",
+        "of the runs that begin with a call: one of the at most four replies is an answer in prose",
         answers_at_last,
     ),
     Measure(
@@ -161,8 +161,8 @@ MEASURES = (
         invented_content,
     ),
     Measure(
-        "repeats itself without end",
-        "of all runs: the same call with the same result, or the same faulty reply, three times",
+        "repeats itself",
+        "of all runs: the same call with the same result, or the same faulty reply, comes again",
         lambda seen: seen.repeats,
     ),
     Measure(

@@ -1,7 +1,8 @@
 """Lesson 8: invented results.
 
 Adds: a cut, after the first call of a reply. What follows was written without knowing the result, so it is
-neither run nor believed nor kept in the array, and the model is told so.
+neither run nor believed nor kept in the array, and the model is told so. And behind each result a sentence
+that says what to do now: a bare result is a text to go on with.
 Unlike lesson 7: a result that the model invented can't lead to an edit that it invented too.
 But: a call in bold, in a fence or over several lines is silently taken for an answer.
 """
@@ -26,12 +27,12 @@ SYSTEM_PROMPT = """\
 You are a coding assistant. You can't see the project's files, but a harness can.
 To use a tool, reply with exactly one line and nothing else:
 TOOL_CALL {"name":"tool_name","arguments":{"argument":"value"}}
-Stop after that line. The harness runs it and answers with TOOL_RESULT SUCCESS or TOOL_RESULT ERROR, and
-the number of lines that follow. You never write TOOL_RESULT yourself.
+The harness runs it and answers with TOOL_RESULT SUCCESS or TOOL_RESULT ERROR.
 When you know enough, answer the user in plain text.
 Paths are relative to the workspace root, and nothing outside it can be reached.
 
 Tools:"""
+NEXT = "Now answer the user in your own words. Use another tool only if something is still missing."
 
 TOOLS: dict[str, Callable[..., str]] = {}
 
@@ -105,7 +106,7 @@ def parse_reply(reply: str) -> ParsedReply:
 
 def tool_result(status: str, text: str) -> str:
     """A TOOL_RESULT. It says how many lines belong to it, so that none in the text can pass for another."""
-    return f"TOOL_RESULT {status} {count_lines(text)} lines\n{text}"
+    return f"TOOL_RESULT {status} {count_lines(text)} lines\n{text or '(nothing: it is empty)'}"
 
 
 class Agent:
@@ -143,7 +144,7 @@ class Agent:
                 cut = f"{parsed.dropped} more calls or results in the reply were cut off and not run"
                 self.console.note(cut)
                 result += f"\n({cut})"
-            self.messages.append(user(result))
+            self.messages.append(user(f"{result}\n{NEXT}"))
 
     def run_tool(self, call: ToolCall) -> str:
         """Run a call; give the TOOL_RESULT. An error is a result too: the model can react to it."""

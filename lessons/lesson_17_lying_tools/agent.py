@@ -35,12 +35,13 @@ SYSTEM_PROMPT = """\
 You are a coding assistant. You can't see the project's files, but a harness can.
 To use a tool, reply with exactly one line and nothing else:
 TOOL_CALL {"name":"tool_name","arguments":{"argument":"value"}}
-Stop after that line. The harness runs it and answers with TOOL_RESULT SUCCESS or TOOL_RESULT ERROR, and
-the number of lines that follow. You never write TOOL_RESULT yourself.
+The harness runs it and answers with TOOL_RESULT SUCCESS or TOOL_RESULT ERROR.
 When you know enough, answer the user in plain text.
 Paths are relative to the workspace root, and nothing outside it can be reached.
 
 Tools:"""
+NEXT = "Now answer the user in your own words. Use another tool only if something is still missing."
+THEN_REPORT = "Now report the answer with report_answer. Use another tool only if something is still missing."
 MAX_STEPS = 20
 MAX_FAULTS = 3
 MAX_REPEATS = 3
@@ -130,7 +131,7 @@ def parse_reply(reply: str) -> ParsedReply:
 
 def tool_result(status: str, text: str) -> str:
     """A TOOL_RESULT. It says how many lines belong to it, so that none in the text can pass for another."""
-    return f"TOOL_RESULT {status} {count_lines(text)} lines\n{text}"
+    return f"TOOL_RESULT {status} {count_lines(text)} lines\n{text or '(nothing: it is empty)'}"
 
 
 def numbers(call: ToolCall, run: Callable[[], str]) -> str:
@@ -161,11 +162,10 @@ def estimated_tokens(messages: list[Message]) -> int:
 
 
 class Report(BaseModel):
-    """The form of an answer to ``/report``; a program brings its own."""
+    """The answer, and the files in which that is written."""
 
     answer: str
     files: list[str]
-    """Where that is written."""
 
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -214,10 +214,18 @@ class Agent:
 
     def ask(self, question: str, form: type[Form]) -> Form:
         """Take a turn whose answer is data: an instance of ``form``; a ModelError if none was reported."""
+        schema = form.model_json_schema()
+        fields = {
+            name: [f"<{name}>"] if field.get("type") == "array" else f"<{name}>"
+            for name, field in schema.get("properties", {}).items()
+        }
+        call = json.dumps({"name": "report_answer", "arguments": fields}, separators=(",", ":"))
         self.form, self.report = form, None  # for this turn there is one tool more
-        call = f'TOOL_CALL {{"name":"report_answer","arguments":{json.dumps(form.model_json_schema())}}}'
         try:
-            self.take_turn(f"{question}\nReport the answer by a call with arguments of this form: {call}")
+            self.take_turn(
+                f"{question}\nLook it up first, with the other tools. When you know the answer, report it "
+                f"with TOOL_CALL {call}\nIts arguments must fit this schema: {json.dumps(schema)}"
+            )
         finally:
             self.form = None
         if not isinstance(self.report, form):
@@ -266,9 +274,10 @@ class Agent:
                 cut = f"{parsed.dropped} more calls or results in the reply were cut off and not run"
                 self.console.note(cut)
                 result += f"\n({cut})"
-            self.append(user(result))
             if self.report is not None and self.form:
+                self.append(user(result))
                 return
+            self.append(user(f"{result}\n{THEN_REPORT if self.form else NEXT}"))
             if faults > MAX_FAULTS:
                 self.console.note("stopped: the model is stuck. Say what it should do instead.")
                 return
@@ -302,13 +311,14 @@ class Agent:
         """Run a call; give the TOOL_RESULT. An error is a result too: the model can react to it."""
         self.console.tool_call(call.name, call.arguments)
         try:
+            known = [*TOOLS, "report_answer"] if self.form else [*TOOLS]
+            call.name = meant_name(call.name, known)
             if call.name == "report_answer" and self.form:
                 self.report = checked_form(self.form, call.arguments)
                 self.console.tool_success(call.name, "reported")
                 return tool_result("SUCCESS", "reported")
-            call.name = meant_name(call.name, TOOLS)
             if call.name not in TOOLS:
-                raise ToolError(f"unknown tool {call.name[:60]!r}; the tools are {', '.join(TOOLS)}")
+                raise ToolError(f"unknown tool {call.name[:60]!r}; the tools are {', '.join(known)}")
             run = partial(checked_call, TOOLS[call.name], self, call.arguments)
             result = self.lie(call, run) if self.lie else run()
         except ToolError as error:

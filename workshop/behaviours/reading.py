@@ -62,6 +62,19 @@ def counts_the_lines_of_a_result(trial: Trial) -> None:
     expect(forged in seen.result(0), "the file's text was changed")
 
 
+@behaviour(8, "behind a result nothing said what to do now")
+def says_what_to_do_now(trial: Trial) -> None:
+    """Says behind each result what to do now, and of an empty file that it is empty."""
+    files = {"notes.txt": "The code is 4711.\n", "empty.txt": ""}
+    script = in_turn(read("notes.txt"), read("empty.txt"), "Done.")
+    seen = trial.run(["Read both.", "Go on.", "Go on."], script, files=files)
+    expect("4711" in seen.result(0), "the file was not read")
+    now = seen.result(0).partition("4711.")[2].strip()
+    expect(now, "behind a result nothing said what to do now")
+    told = seen.result(1).partition("\n")[2].replace(now, "").strip()
+    expect(told, "of an empty file it was not said that it is empty")
+
+
 CALL = '{"name":"read_file","arguments":{"path":"notes.txt"}}'
 DRESSED = (
     f"**TOOL_CALL** {CALL}",
