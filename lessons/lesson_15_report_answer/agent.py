@@ -150,6 +150,8 @@ class Agent:
         self.form: type[BaseModel] | None = None
         self.report: BaseModel | None = None
         self.messages: list[Message] = [system(system_prompt()), *session.messages]
+        if self.messages[-1].role == "assistant" and parse_reply(self.messages[-1].content).call:
+            self.append(user(tool_result("ERROR", "The program ended; the call may have been done in part.")))
 
     def run(self) -> None:
         """Take turns until the user leaves."""

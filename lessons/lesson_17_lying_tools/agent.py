@@ -185,6 +185,8 @@ class Agent:
         self.form: type[BaseModel] | None = None
         self.report: BaseModel | None = None
         self.messages: list[Message] = [system(system_prompt()), *session.messages]
+        if self.messages[-1].role == "assistant" and parse_reply(self.messages[-1].content).call:
+            self.append(user(tool_result("ERROR", "The program ended; the call may have been done in part.")))
         self.budget = budget
         self.lie: Callable[[ToolCall, Callable[[], str]], str] | None = None
         self.tokens = estimated_tokens(self.messages)

@@ -63,6 +63,22 @@ def survives_a_crash(trial: Trial) -> None:
         expect("Yes." in said, "what was said after the crash was lost")
 
 
+@behaviour(12, "after a crash a call was left without a result")
+def answers_a_call_from_before_the_crash(trial: Trial) -> None:
+    """Tells the model that a call whose result was lost in a crash may have been done in part."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.jsonl"
+        trial.run(["The code?"], in_turn(read("notes.txt"), "4711."), session=path)
+        lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+        path.write_bytes(b"".join(lines[:2]))  # the question and the call
+        for _ in range(2):  # what was added is in the file, and is not added again
+            seen = trial.run(["Still there?"], lambda array: "Yes.", session=path)
+    errors = [result for result in seen.results if result.startswith("TOOL_RESULT ERROR")]
+    expect(len(errors) == 1, "after a crash a call was left without a result")
+    roles = [message.role for message in seen.arrays[-1][1:]]
+    expect(roles == ["user", "assistant"] * (len(roles) // 2) + ["user"], "the roles do not take turns")
+
+
 # ---- approval ----
 
 CHANGE = (edit("notes.txt", "4711", "1"), edit("notes.txt", "code", "word"), "Done.")
