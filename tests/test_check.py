@@ -81,7 +81,7 @@ OWN_WORDS = {
     "model_dump_json()": "model_dump_json(indent=1)",
     "Look it up first, with the other tools. When you know the answer, report it ": "The tool ",
     "Its arguments must fit this schema": "The schema is",
-    "Now report the answer with report_answer. Use another tool only if something is still missing.": "Well?",
+    "Now report the answer by a call of report_answer.": "Well?",
     "Now answer the user in your own words. Use another tool only if something is still missing.": "Now you.",
     "(nothing: it is empty)": "(empty)",
     "Stop here. Sum up all of the above for yourself: what was asked, found out, changed and decided.": (

@@ -41,7 +41,7 @@ Paths are relative to the workspace root, and nothing outside it can be reached.
 
 Tools:"""
 NEXT = "Now answer the user in your own words. Use another tool only if something is still missing."
-THEN_REPORT = "Now report the answer with report_answer. Use another tool only if something is still missing."
+THEN_REPORT = "Now report the answer by a call of report_answer."
 MAX_STEPS = 20
 MAX_FAULTS = 3
 MAX_REPEATS = 3
