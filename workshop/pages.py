@@ -25,6 +25,7 @@ from harness.runner import play
 from workshop import matrix
 from workshop.attacks import attacks_table
 from workshop.budgets import step_sizes
+from workshop.definitions import definitions
 from workshop.readings import readings_table
 from workshop.survey_page import real_line
 from workshop.tables import TABLES
@@ -149,25 +150,12 @@ def transcript(agent: int, tape: int, *, agent_path: Path | None = None) -> str:
     return screen.getvalue()
 
 
-def names_of(statement: ast.stmt) -> list[str]:
-    """What a statement defines: a class or function, or what it assigns to."""
-    if isinstance(statement, ast.Assign):
-        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
-    return [getattr(statement, "name", "")]
-
-
 def definition(path: Path, name: str) -> str:
-    """The source of a top-level definition, a constant's too, or of a method as ``Agent.run``."""
-    source = path.read_text(encoding="utf-8")
-    body: list[ast.stmt] = ast.parse(source).body
-    node: ast.stmt | None = None
-    for part in name.split("."):
-        node = next((statement for statement in body if part in names_of(statement)), None)
-        if node is None:
-            raise ValueError(f"{path} defines no {name}")
-        body = getattr(node, "body", [])
-    assert node is not None
-    return textwrap.dedent(ast.get_source_segment(source, node, padded=True) or "")
+    """The source of a definition: a function or constant, or a method as ``Agent.run``."""
+    found = definitions(path.read_text(encoding="utf-8"))
+    if name not in found:
+        raise ValueError(f"{path} defines no {name}")
+    return textwrap.dedent(found[name])
 
 
 def lessons_table() -> str:
