@@ -49,9 +49,9 @@ def tool(method: Callable[..., str]) -> Callable[..., str]:
     return method
 
 
-def placeholder(parameter: inspect.Parameter) -> str | list[str]:
+def placeholder(name: str, is_list: bool) -> str | list[str]:
     """What stands for an argument in a call to copy."""
-    return [f"<{parameter.name}>"] if parameter.annotation == list[str] else f"<{parameter.name}>"
+    return [f"<{name}>"] if is_list else f"<{name}>"
 
 
 def system_prompt() -> str:
@@ -59,7 +59,7 @@ def system_prompt() -> str:
     prompt = SYSTEM_PROMPT
     for name, method in TOOLS.items():
         parameters = list(inspect.signature(method).parameters.values())[1:]  # all but self
-        arguments = {parameter.name: placeholder(parameter) for parameter in parameters}
+        arguments = {one.name: placeholder(one.name, one.annotation == list[str]) for one in parameters}
         example = {"name": name, "arguments": arguments}
         prompt += f"\n{name}: {inspect.getdoc(method)}"
         prompt += f"\nTOOL_CALL {json.dumps(example, separators=(',', ':'))}"

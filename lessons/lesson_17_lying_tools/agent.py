@@ -59,9 +59,9 @@ def tool(method: Callable[..., str]) -> Callable[..., str]:
     return method
 
 
-def placeholder(parameter: inspect.Parameter) -> str | list[str]:
+def placeholder(name: str, is_list: bool) -> str | list[str]:
     """What stands for an argument in a call to copy."""
-    return [f"<{parameter.name}>"] if parameter.annotation == list[str] else f"<{parameter.name}>"
+    return [f"<{name}>"] if is_list else f"<{name}>"
 
 
 def system_prompt() -> str:
@@ -69,7 +69,7 @@ def system_prompt() -> str:
     prompt = SYSTEM_PROMPT
     for name, method in TOOLS.items():
         parameters = list(inspect.signature(method).parameters.values())[1:]  # all but self
-        arguments = {parameter.name: placeholder(parameter) for parameter in parameters}
+        arguments = {one.name: placeholder(one.name, one.annotation == list[str]) for one in parameters}
         example = {"name": name, "arguments": arguments}
         prompt += f"\n{name}: {inspect.getdoc(method)}"
         prompt += f"\nTOOL_CALL {json.dumps(example, separators=(',', ':'))}"
@@ -217,10 +217,8 @@ class Agent:
     def ask(self, question: str, form: type[Form]) -> Form:
         """Take a turn whose answer is data: an instance of ``form``; a ModelError if none was reported."""
         schema = form.model_json_schema()
-        fields = {
-            name: [f"<{name}>"] if field.get("type") == "array" else f"<{name}>"
-            for name, field in schema.get("properties", {}).items()
-        }
+        properties = schema.get("properties", {}).items()
+        fields = {name: placeholder(name, field.get("type") == "array") for name, field in properties}
         call = json.dumps({"name": "report_answer", "arguments": fields}, separators=(",", ":"))
         self.form, self.report = form, None  # for this turn there is one tool more
         try:
