@@ -1,29 +1,21 @@
 """Set up what an agent is handed, and let it run: on a tape, live, or to record a tape."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from harness.client import ChatClient, Reply
+from harness.client import ChatClient
+from harness.clients import Bounded, Client, Heard, impatient_client
 from harness.console import Console
 from harness.errors import EndOfDemonstrationError, ModelError, SettingsError
 from harness.lessons import SAMPLE, Lesson, load_agent, make_agent, previous_lesson
-from harness.messages import Message
 from harness.scenario import Scenario, load_scenario, workspace_copy
 from harness.session import Session
 from harness.settings import Settings
 from harness.tape import Tape
-
-
-class Client(Protocol):
-    """What an agent asks: a ChatClient, or one of those that stand before it."""
-
-    def complete(self, messages: Sequence[Message]) -> Reply:
-        """Post the array and return what the model says."""
-        ...
 
 
 @contextmanager
@@ -148,8 +140,10 @@ def record(
         for one in runs:
             screen = console(scenario)
             screen.note(f"recording lesson {one.number} on the scenario of lesson {lesson.number}")
-            client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
-            client = client if patient else impatient_client(settings)
+            if patient:
+                client = ChatClient(settings, notice=screen.warn, waiting=screen.thinking)
+            else:
+                client = impatient_client(settings)
             with workspace_copy(scenario, SAMPLE) as folder:
                 try:
                     bounded = Bounded(client, scenario.stop_after)
@@ -159,48 +153,6 @@ def record(
                 finally:
                     client.close()
             next_run()
-
-
-def impatient_client(settings: Settings) -> ChatClient:
-    """A client that tries again at once, and says nothing of it."""
-    return ChatClient(settings, notice=lambda line: None, sleep=lambda seconds: None)
-
-
-class Heard:
-    """A client that counts: an agent that survives failures does not tell that there was nothing else."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self.replies = self.failures = 0
-
-    def complete(self, messages: Sequence[Message]) -> Reply:
-        """Ask, and count what came of it. Raises what the client raises."""
-        try:
-            reply = self._client.complete(messages)
-            self.replies += 1
-            return reply
-        except ModelError:
-            self.failures += 1
-            raise
-
-
-class Bounded:
-    """A client for demonstrations: some lessons would go on for ever."""
-
-    def __init__(self, client: Client, most: int) -> None:
-        self._client = client
-        self._left = most
-
-    def complete(self, messages: Sequence[Message]) -> Reply:
-        """Ask, if there is a request left.
-
-        Raises:
-            EndOfDemonstrationError: there is none. It is no ModelError, which an agent may survive.
-        """
-        if self._left == 0:
-            raise EndOfDemonstrationError("The demonstration ends here; left alone it would go on and on.")
-        self._left -= 1
-        return self._client.complete(messages)
 
 
 def perform(

@@ -10,7 +10,7 @@ from harness.errors import ModelError
 from harness.messages import Message
 
 if TYPE_CHECKING:
-    from harness.runner import Client
+    from harness.clients import Client
 
 PARSERS = ("parse_reply", "parse_call")  # lesson 2 has only the second; from lesson 3 on the first calls it
 
